@@ -1,0 +1,60 @@
+// The inner loops, one table an instruction set. kernels.cpp and small_schulz.cpp are compiled once for each.
+#pragma once
+
+#include <cstdint>
+
+namespace fcm {
+
+// How a Newton-Schulz matrix is laid out while it is worked on: Y = X^T, `length` rows (the long side) of
+// `width` floats (the short side, padded with zeros), so that X X^T = Y^T Y and B X = (Y B)^T both run
+// along contiguous rows without a transposition a step.
+struct SmallSchulz {
+    int64_t side;    // short side n
+    int64_t width;   // n rounded up to kSchulzPad
+    int64_t length;  // long side
+    float *y;        // length x width
+    float *gram;     // width x width: A = X X^T
+    float *poly;     // width x width: B = b A + c A A
+    float *panel;    // 2 x kSchulzPanel x width
+};
+constexpr int64_t kSchulzPad = 16;
+constexpr int64_t kSchulzPanel = 8;
+
+// Sums run over pieces of this many elements; piece sums are added in order. Never a function of threads.
+constexpr int64_t kSumPiece = 16384;
+
+struct Kernels {
+    // y = a x + keep y
+    void (*ema)(int64_t n, float a, float keep, const float *x, float *y);
+    // m = keep m + b sum_i v_i h_i, h_i = h + i * block; keep == 0 does not read m
+    void (*compose)(int64_t n, int64_t d, int64_t block, float b, float keep, const float *h, const float *v, float *m);
+    // h_i = scale h_i first, in the same pass
+    void (*scale_compose)(int64_t n, int64_t d, int64_t block, float scale, float b, float keep, float *h, const float *v,
+                          float *m);
+    // h = g_new + keep (h - g_old); returns the sum of squares of the result
+    double (*storm)(int64_t n, float keep, const float *g_new, const float *g_old, float *h);
+    double (*sum_of_squares)(int64_t n, const float *x);
+    // w -= step m; the product is rounded once, so that 1 / ||m|| may leave the range of float
+    void (*step)(int64_t n, double step, const float *m, float *w);
+    // Every row becomes the weighted mean: sum_k weights[k] x_k / total in double, in order. weights null: 1 each.
+    void (*average)(int64_t clients, int64_t n, const double *weights, double total, float *x, int64_t stride);
+    // The first index that is NaN or Inf, or -1.
+    int64_t (*first_not_finite)(int64_t n, const float *x);
+    void (*triad)(int64_t n, float s, const float *b, const float *c, float *a);
+    void (*triad_non_temporal)(int64_t n, float s, const float *b, const float *c, float *a);
+
+    // y = x * factor in double, rounded once; x is rows x cols row-major.
+    void (*schulz_load)(const SmallSchulz &w, const float *x, int64_t rows, int64_t cols, double factor);
+    // X = a X + b (X X^T) X + c (X X^T)^2 X
+    void (*schulz_step)(const SmallSchulz &w, float a, float b, float c);
+    // o = X and target -= step X, both rows x cols row-major, either may be null.
+    void (*schulz_store)(const SmallSchulz &w, int64_t rows, int64_t cols, float *o, float *target, float step);
+};
+
+const Kernels &kernels_baseline();
+#ifdef FCM_X86_64
+const Kernels &kernels_avx2();
+const Kernels &kernels_avx512();
+#endif
+
+}  // namespace fcm

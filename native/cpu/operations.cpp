@@ -1,0 +1,329 @@
+// The update rules of the paper: checked arguments, then one kernel a piece, spread over clients and pieces.
+#include <algorithm>
+#include <atomic>
+#include <cinttypes>
+#include <cmath>
+
+#include "arguments.h"
+#include "context.h"
+
+namespace fcm {
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+constexpr int64_t kDouble = sizeof(double);
+
+int64_t pieces_of(int64_t n) { return n / kSumPiece + (n % kSumPiece != 0 ? 1 : 0); }
+
+// body(client, start, length, task) for pieces of kSumPiece elements of each client, in parallel.
+template <class Body>
+void for_pieces(fcm_context *context, int64_t clients, int64_t n, Body &&body) {
+    const int64_t pieces = pieces_of(n);
+    context->pool.run(clients * pieces, clients * n, [&](int64_t task, int) {
+        const int64_t start = task % pieces * kSumPiece;
+        body(task / pieces, start, n - start < kSumPiece ? n - start : kSumPiece, task);
+    });
+}
+
+bool sum_bytes(int64_t clients, int64_t n, int64_t *bytes) {
+    return product(clients, pieces_of(n), bytes) && product(*bytes, kDouble, bytes);
+}
+
+// norm of client k = sqrt of its piece sums, added in order.
+double norm_of(const double *sums, int64_t client, int64_t pieces) {
+    double total = 0.0;
+    for (int64_t i = 0; i < pieces; ++i) total += sums[client * pieces + i];
+    return std::sqrt(total);
+}
+
+void norms_of(const double *sums, int64_t clients, int64_t n, double *norms) {
+    for (int64_t k = 0; k < clients; ++k) norms[k] = norm_of(sums, k, pieces_of(n));
+}
+
+void sum_pieces(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t stride, double *sums) {
+    for_pieces(context, clients, n, [&](int64_t k, int64_t start, int64_t length, int64_t task) {
+        sums[task] = context->kernels.sum_of_squares(length, x + k * stride + start);
+    });
+}
+
+fcm_status not_finite(const char *function, fcm_error *error, const char *what, int64_t client, int64_t index) {
+    return fail(error, FCM_NOT_FINITE, {client, -1, index}, "%s: %s of client %" PRId64 " is not finite at element %" PRId64,
+                function, what, client, index);
+}
+
+// The contraction needs d * n elements of H a client.
+int64_t jacobian_length(Arguments &arguments, int64_t n, int64_t d) {
+    int64_t length = 0;
+    arguments.require(d >= 1, "d = %" PRId64 " is less than 1", d);
+    if (arguments.ok()) {
+        arguments.require(product(n, d, &length), "n * d = %" PRId64 " * %" PRId64 " does not fit int64", n, d);
+    }
+    return length;
+}
+
+}  // namespace
+}  // namespace fcm
+
+using fcm::Arguments;
+using fcm::guarded;
+
+fcm_status fcm_ema(fcm_context *context, int64_t clients, int64_t n, double a, const float *x, int64_t x_stride, float *y,
+                   int64_t y_stride, fcm_error *error) {
+    constexpr const char *function = "fcm_ema";
+    return guarded(function, error, [&] {
+        Arguments arguments(function, error);
+        arguments.context(context).sizes(clients, n).fraction("a", a);
+        arguments.read("x", x, clients, n, x_stride).write("y", y, clients, n, y_stride).disjoint();
+        if (!arguments.ok()) return arguments.status();
+        const auto fresh = static_cast<float>(a);
+        const auto keep = static_cast<float>(1.0 - a);
+        fcm::for_pieces(context, clients, n, [&](int64_t k, int64_t start, int64_t length, int64_t) {
+            const float *from = x + k * x_stride + start;
+            float *to = y + k * y_stride + start;
+            if (keep == 0.0f) {
+                std::copy(from, from + length, to);
+            } else {
+                context->kernels.ema(length, fresh, keep, from, to);
+            }
+        });
+        return fcm_status{FCM_OK};
+    });
+}
+
+fcm_status fcm_compose_momentum(fcm_context *context, int64_t clients, int64_t n, int64_t d, double b, const float *h,
+                                int64_t h_stride, const float *v, int64_t v_stride, float *m, int64_t m_stride,
+                                fcm_error *error) {
+    constexpr const char *function = "fcm_compose_momentum";
+    return guarded(function, error, [&] {
+        Arguments arguments(function, error);
+        arguments.context(context).sizes(clients, n).fraction("b", b);
+        const int64_t length_h = fcm::jacobian_length(arguments, n, d);
+        arguments.read("h", h, clients, length_h, h_stride)
+            .read("v", v, n > 0 ? clients : 0, d, v_stride)
+            .write("m", m, clients, n, m_stride)
+            .disjoint();
+        if (!arguments.ok()) return arguments.status();
+        const auto fresh = static_cast<float>(b);
+        const auto keep = static_cast<float>(1.0 - b);
+        fcm::for_pieces(context, clients, n, [&](int64_t k, int64_t start, int64_t length, int64_t) {
+            context->kernels.compose(length, d, n, fresh, keep, h + k * h_stride + start, v + k * v_stride,
+                                     m + k * m_stride + start);
+        });
+        return fcm_status{FCM_OK};
+    });
+}
+
+fcm_status fcm_sum_workspace(int64_t clients, int64_t n, int64_t *bytes, fcm_error *error) {
+    Arguments arguments("fcm_sum_workspace", error);
+    arguments.sizes(clients, n).require(bytes != nullptr, "the place for the answer is null");
+    int64_t needed = 0;
+    if (arguments.ok()) arguments.require(fcm::sum_bytes(clients, n, &needed), "the workspace does not fit int64");
+    if (arguments.ok()) *bytes = needed;
+    return arguments.status();
+}
+
+fcm_status fcm_storm(fcm_context *context, int64_t clients, int64_t n, double g, const float *g_new, int64_t g_new_stride,
+                     const float *g_old, int64_t g_old_stride, float *h, int64_t h_stride, double *norms, void *workspace,
+                     int64_t workspace_bytes, fcm_error *error) {
+    constexpr const char *function = "fcm_storm";
+    return guarded(function, error, [&] {
+        Arguments arguments(function, error);
+        arguments.context(context).sizes(clients, n).fraction("g", g);
+        arguments.read("g_new", g_new, clients, n, g_new_stride)
+            .read("g_old", g_old, clients, n, g_old_stride)
+            .write("h", h, clients, n, h_stride)
+            .batch("norms", norms, 1, clients, clients, fcm::kDouble, true);
+        int64_t needed = 0;
+        arguments.require(!arguments.ok() || fcm::sum_bytes(clients, n, &needed), "the workspace does not fit int64");
+        arguments.workspace(workspace, workspace_bytes, needed).disjoint();
+        if (!arguments.ok()) return arguments.status();
+        auto *sums = static_cast<double *>(workspace);
+        const auto keep = static_cast<float>(1.0 - g);
+        fcm::for_pieces(context, clients, n, [&](int64_t k, int64_t start, int64_t length, int64_t task) {
+            sums[task] = context->kernels.storm(length, keep, g_new + k * g_new_stride + start,
+                                                g_old + k * g_old_stride + start, h + k * h_stride + start);
+        });
+        fcm::norms_of(sums, clients, n, norms);
+        return fcm_status{FCM_OK};
+    });
+}
+
+fcm_status fcm_project_compose_momentum(fcm_context *context, int64_t clients, int64_t n, int64_t d, double radius,
+                                        const double *norms, double b, float *h, int64_t h_stride, const float *v,
+                                        int64_t v_stride, float *m, int64_t m_stride, fcm_error *error) {
+    constexpr const char *function = "fcm_project_compose_momentum";
+    return guarded(function, error, [&] {
+        Arguments arguments(function, error);
+        arguments.context(context).sizes(clients, n).fraction("b", b);
+        arguments.require(radius > 0.0, "radius = %g is not positive", radius);
+        const int64_t length_h = fcm::jacobian_length(arguments, n, d);
+        const int64_t used = n > 0 ? clients : 0;
+        arguments.write("h", h, clients, length_h, h_stride)
+            .read("v", v, used, d, v_stride)
+            .write("m", m, clients, n, m_stride)
+            .batch("norms", norms, 1, used, used, fcm::kDouble, false)
+            .disjoint();
+        if (!arguments.ok()) return arguments.status();
+        for (int64_t k = 0; k < used; ++k) {
+            if (!std::isfinite(norms[k])) {
+                return fcm::fail(error, FCM_NOT_FINITE, {k, -1, -1}, "%s: the norm of client %" PRId64 " is %g", function, k,
+                                 norms[k]);
+            }
+        }
+        const auto fresh = static_cast<float>(b);
+        const auto keep = static_cast<float>(1.0 - b);
+        fcm::for_pieces(context, clients, n, [&](int64_t k, int64_t start, int64_t length, int64_t) {
+            float *block = h + k * h_stride + start;
+            float *out = m + k * m_stride + start;
+            const float *weights = v + k * v_stride;
+            if (norms[k] > radius) {
+                const auto scale = static_cast<float>(radius / norms[k]);
+                context->kernels.scale_compose(length, d, n, scale, fresh, keep, block, weights, out);
+            } else {
+                context->kernels.compose(length, d, n, fresh, keep, block, weights, out);
+            }
+        });
+        return fcm_status{FCM_OK};
+    });
+}
+
+fcm_status fcm_norm(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride, double *norms,
+                    void *workspace, int64_t workspace_bytes, fcm_error *error) {
+    constexpr const char *function = "fcm_norm";
+    return guarded(function, error, [&] {
+        Arguments arguments(function, error);
+        arguments.context(context).sizes(clients, n).read("x", x, clients, n, x_stride);
+        arguments.batch("norms", norms, 1, clients, clients, fcm::kDouble, true);
+        int64_t needed = 0;
+        arguments.require(!arguments.ok() || fcm::sum_bytes(clients, n, &needed), "the workspace does not fit int64");
+        arguments.workspace(workspace, workspace_bytes, needed).disjoint();
+        if (!arguments.ok()) return arguments.status();
+        auto *sums = static_cast<double *>(workspace);
+        fcm::sum_pieces(context, clients, n, x, x_stride, sums);
+        fcm::norms_of(sums, clients, n, norms);
+        return fcm_status{FCM_OK};
+    });
+}
+
+fcm_status fcm_vector_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double eta, const float *m,
+                           int64_t m_stride, float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes,
+                           fcm_error *error) {
+    constexpr const char *function = "fcm_vector_step";
+    return guarded(function, error, [&] {
+        Arguments arguments(function, error);
+        arguments.context(context).sizes(clients, n);
+        arguments.require(rule == FCM_STEP_PLAIN || rule == FCM_STEP_NORMALIZED, "there is no step rule %d", rule)
+            .require(std::isfinite(eta), "eta = %g is not finite", eta)
+            .read("m", m, clients, n, m_stride)
+            .write("w", w, clients, n, w_stride);
+        const bool normalized = rule == FCM_STEP_NORMALIZED;
+        int64_t needed = 0;
+        if (normalized) {
+            arguments.require(!arguments.ok() || fcm::sum_bytes(clients, n, &needed), "the workspace does not fit int64");
+            arguments.workspace(workspace, workspace_bytes, needed);
+        }
+        arguments.disjoint();
+        if (!arguments.ok()) return arguments.status();
+        auto *sums = static_cast<double *>(workspace);
+        const int64_t pieces = fcm::pieces_of(n);
+        if (normalized) {
+            fcm::sum_pieces(context, clients, n, m, m_stride, sums);
+            for (int64_t k = 0; k < clients && n > 0; ++k) {
+                const double norm = fcm::norm_of(sums, k, pieces);
+                if (!std::isfinite(norm)) {
+                    return fcm::not_finite(function, error, "m", k, context->kernels.first_not_finite(n, m + k * m_stride));
+                }
+                sums[k * pieces] = norm;
+            }
+        }
+        fcm::for_pieces(context, clients, n, [&](int64_t k, int64_t start, int64_t length, int64_t) {
+            double step = eta;
+            if (normalized) {
+                const double norm = sums[k * pieces];
+                if (norm == 0.0) return;
+                step = eta / norm;
+            }
+            context->kernels.step(length, step, m + k * m_stride + start, w + k * w_stride + start);
+        });
+        return fcm_status{FCM_OK};
+    });
+}
+
+fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n, const double *weights, float *x, int64_t x_stride,
+                       fcm_error *error) {
+    constexpr const char *function = "fcm_average";
+    return guarded(function, error, [&] {
+        Arguments arguments(function, error);
+        arguments.context(context).sizes(clients, n).write("x", x, clients, n, x_stride);
+        if (weights != nullptr) arguments.batch("weights", weights, 1, clients, clients, fcm::kDouble, false);
+        arguments.disjoint();
+        if (!arguments.ok() || clients == 0 || n == 0) return arguments.status();
+        auto total = static_cast<double>(clients);
+        if (weights != nullptr) {
+            total = 0.0;
+            for (int64_t k = 0; k < clients; ++k) {
+                arguments.require(std::isfinite(weights[k]) && weights[k] >= 0.0,
+                                  "weight %" PRId64 " is %g, not a number >= 0", k, weights[k]);
+                total += weights[k];
+            }
+            arguments.require(total > 0.0 && std::isfinite(total), "the weights sum to %g", total);
+            if (!arguments.ok()) return arguments.status();
+        }
+        // Each task sums all clients of its stretch, in order; stretches are short so that a few long vectors
+        // still occupy every thread.
+        constexpr int64_t kStretch = 4096;
+        const int64_t stretches = (n + kStretch - 1) / kStretch;
+        context->pool.run(stretches, clients * n, [&](int64_t i, int) {
+            const int64_t start = i * kStretch;
+            context->kernels.average(clients, n - start < kStretch ? n - start : kStretch, weights, total, x + start,
+                                     x_stride);
+        });
+        return fcm_status{FCM_OK};
+    });
+}
+
+fcm_status fcm_all_finite(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride, int64_t *client,
+                          int64_t *index, fcm_error *error) {
+    constexpr const char *function = "fcm_all_finite";
+    return guarded(function, error, [&] {
+        Arguments arguments(function, error);
+        arguments.context(context).sizes(clients, n);
+        arguments.require(client != nullptr && index != nullptr, "the place for the answer is null");
+        arguments.read("x", x, clients, n, x_stride);
+        if (!arguments.ok()) return arguments.status();
+        // The smallest task that finds something wins, whoever finishes first.
+        std::atomic<int64_t> first{INT64_MAX};
+        fcm::for_pieces(context, clients, n, [&](int64_t k, int64_t start, int64_t length, int64_t task) {
+            int64_t known = first.load(std::memory_order_relaxed);
+            if (task > known || context->kernels.first_not_finite(length, x + k * x_stride + start) < 0) return;
+            while (task < known && !first.compare_exchange_weak(known, task, std::memory_order_relaxed)) {
+            }
+        });
+        const int64_t task = first.load();
+        *client = -1;
+        *index = -1;
+        if (task != INT64_MAX) {
+            const int64_t pieces = fcm::pieces_of(n);
+            const int64_t start = task % pieces * fcm::kSumPiece;
+            *client = task / pieces;
+            *index = start + context->kernels.first_not_finite(n - start, x + *client * x_stride + start);
+        }
+        return fcm_status{FCM_OK};
+    });
+}
+
+fcm_status fcm_triad(fcm_context *context, int64_t n, float s, const float *b, const float *c, float *a, int32_t non_temporal,
+                     fcm_error *error) {
+    constexpr const char *function = "fcm_triad";
+    return guarded(function, error, [&] {
+        Arguments arguments(function, error);
+        arguments.context(context).sizes(1, n);
+        arguments.read("b", b, 1, n, n).read("c", c, 1, n, n).write("a", a, 1, n, n).disjoint();
+        if (!arguments.ok()) return arguments.status();
+        const auto kernel = non_temporal != 0 ? context->kernels.triad_non_temporal : context->kernels.triad;
+        fcm::for_pieces(context, 1, n, [&](int64_t, int64_t start, int64_t length, int64_t) {
+            kernel(length, s, b + start, c + start, a + start);
+        });
+        return fcm_status{FCM_OK};
+    });
+}

@@ -1,0 +1,222 @@
+/*
+ * FedCoMuon: the C interface of the native library.
+ *
+ * Rules that hold for every function:
+ *  - Nothing throws, aborts or exits across this boundary. Every function that can fail returns an
+ *    fcm_status and, when it fails, writes the reason into the caller's fcm_error (which may be NULL).
+ *  - fcm_abi_version() is called before anything else; a caller built for another version stops there.
+ *  - Sizes, offsets and strides are int64_t and count elements, unless the name says bytes.
+ *  - Operations are batched over clients: client k's operand starts at base + k * stride. An output has
+ *    stride >= its length; an input may also have stride 0, which gives every client the same values.
+ *    An empty batch (no clients or no elements) is valid and does nothing.
+ *  - An operand that is written must not overlap any other operand, except where the function says so.
+ *    Overlap is found and refused, also between interleaved batches.
+ *  - Nothing is allocated inside an operation. Those that need room say how much by a query, and take it
+ *    as (workspace, workspace_bytes); its contents need not survive between calls.
+ *  - Results do not depend on the number of threads: sums run in a fixed order.
+ *  - A context serves one thread at a time. Allocating and freeing buffers may happen on any thread.
+ *  - When an argument is refused, nothing has been written.
+ */
+#ifndef FEDCOMUON_H
+#define FEDCOMUON_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(FCM_BUILDING)
+#define FCM_API __attribute__((visibility("default")))
+#else
+#define FCM_API
+#endif
+
+/* Raised whenever a signature, a struct or a meaning below changes. */
+#define FCM_ABI_VERSION 1
+
+typedef int32_t fcm_status;
+enum {
+    FCM_OK = 0,
+    FCM_INVALID_ARGUMENT = 1, /* the caller's mistake: a size, a stride, a null, an overlap */
+    FCM_OUT_OF_MEMORY = 2,
+    FCM_DEVICE_ERROR = 3, /* the device or the operating system refused */
+    FCM_UNSUPPORTED = 4,  /* valid, but not on this device or in this build */
+    FCM_NOT_FINITE = 5,   /* NaN or Inf where a number is needed; client, block and index say where */
+    FCM_INTERNAL = 6      /* a fault of this library */
+};
+
+/* The caller owns it. client, block and index are -1 where they do not apply. */
+typedef struct fcm_error {
+    int32_t status;
+    int32_t reserved;
+    int64_t client;
+    int64_t block;
+    int64_t index;
+    char message[480];
+} fcm_error;
+
+/* ---- The library and its devices -------------------------------------------------------------- */
+
+FCM_API int32_t fcm_abi_version(void);
+
+/* One line about this build: version and compiler. Static storage. */
+FCM_API const char *fcm_build_info(void);
+
+enum { FCM_CPU = 0, FCM_CUDA = 1 };
+
+/* Which vector instructions the CPU kernels use. Element-wise operations and sums give the same bits
+ * with each; Newton-Schulz gives the same bits with AVX2 and AVX-512, which both have fused
+ * multiply-add, and slightly different ones with the baseline, which has not. */
+enum { FCM_ISA_AUTO = 0, FCM_ISA_BASELINE = 1, FCM_ISA_AVX2 = 2, FCM_ISA_AVX512 = 3 };
+
+typedef struct fcm_device_info {
+    int32_t kind;         /* FCM_CPU or FCM_CUDA */
+    int32_t ordinal;      /* the device's number within its kind; -1 when the kind is missing as a whole */
+    int32_t available;    /* 1 or 0 */
+    int32_t isa;          /* CPU: the best FCM_ISA_* it can run; otherwise 0 */
+    int64_t memory_bytes; /* 0 when not known */
+    char name[128];
+    char reason[256]; /* why it is not available; empty when it is */
+} fcm_device_info;
+
+/* How many entries fcm_device_describe has: devices that are there, and one for each kind that is not. */
+FCM_API fcm_status fcm_device_count(int32_t *count, fcm_error *error);
+FCM_API fcm_status fcm_device_describe(int32_t position, fcm_device_info *info, fcm_error *error);
+
+/* ---- Contexts --------------------------------------------------------------------------------- */
+
+typedef struct fcm_context fcm_context;
+
+/* threads >= 1 counts the calling thread. On the CPU every ordinal >= 0 is valid: contexts are virtual
+ * devices that share the cores. */
+FCM_API fcm_status fcm_context_create(int32_t kind, int32_t ordinal, int32_t threads, int32_t isa, fcm_context **context,
+                                      fcm_error *error);
+
+/* Stops the threads and frees every buffer that is still allocated. NULL is fine. */
+FCM_API void fcm_context_destroy(fcm_context *context);
+
+/* The instruction set in use, as FCM_ISA_*. */
+FCM_API fcm_status fcm_context_isa(const fcm_context *context, int32_t *isa, fcm_error *error);
+
+/* ---- Buffers ---------------------------------------------------------------------------------- */
+
+/* Zeroed, aligned to at least 64 bytes. bytes = 0 is valid and gives a distinct address. */
+FCM_API fcm_status fcm_buffer_allocate(fcm_context *context, int64_t bytes, void **address, fcm_error *error);
+
+/* Only what fcm_buffer_allocate gave, once: anything else is refused. */
+FCM_API fcm_status fcm_buffer_free(fcm_context *context, void *address, fcm_error *error);
+
+/* Bytes asked for and not yet freed. */
+FCM_API fcm_status fcm_live_bytes(const fcm_context *context, int64_t *bytes, fcm_error *error);
+
+FCM_API fcm_status fcm_zero(fcm_context *context, void *address, int64_t bytes, fcm_error *error);
+FCM_API fcm_status fcm_copy_in(fcm_context *context, void *device_to, const void *host_from, int64_t bytes,
+                               fcm_error *error);
+FCM_API fcm_status fcm_copy_out(fcm_context *context, void *host_to, const void *device_from, int64_t bytes,
+                                fcm_error *error);
+/* From one context's memory to another's, or within one context. */
+FCM_API fcm_status fcm_copy(fcm_context *to_context, void *to, fcm_context *from_context, const void *from, int64_t bytes,
+                            fcm_error *error);
+
+/* ---- Operations ------------------------------------------------------------------------------- */
+
+/* y = a x + (1-a) y, n elements a client. With a = 1, y is not read. */
+FCM_API fcm_status fcm_ema(fcm_context *context, int64_t clients, int64_t n, double a, const float *x, int64_t x_stride,
+                           float *y, int64_t y_stride, fcm_error *error);
+
+/*
+ * M = (1-b) M + b H (v kron I): H is [H_1 | ... | H_d] with each block of n elements contiguous (the
+ * paper's m x dn matrix in column-major order), so the product is sum_i v_i H_i and is never formed.
+ * With b = 1, M is not read. d >= 1.
+ */
+FCM_API fcm_status fcm_compose_momentum(fcm_context *context, int64_t clients, int64_t n, int64_t d, double b,
+                                        const float *h, int64_t h_stride, const float *v, int64_t v_stride, float *m,
+                                        int64_t m_stride, fcm_error *error);
+
+/* Room for the sums of fcm_storm, fcm_norm and fcm_vector_step over n elements a client. */
+FCM_API fcm_status fcm_sum_workspace(int64_t clients, int64_t n, int64_t *bytes, fcm_error *error);
+
+/* H = Gnew + (1-g)(H - Gold), and norms[k] = ||H_k||_F of the result, summed in double. */
+FCM_API fcm_status fcm_storm(fcm_context *context, int64_t clients, int64_t n, double g, const float *g_new,
+                             int64_t g_new_stride, const float *g_old, int64_t g_old_stride, float *h, int64_t h_stride,
+                             double *norms, void *workspace, int64_t workspace_bytes, fcm_error *error);
+
+/*
+ * H = min(1, C/norms[k]) H, then M = (1-b) M + b H (v kron I), in one pass over H; a client inside the
+ * ball is not written. radius = C > 0, infinity for no projection. norms as fcm_storm left them; one
+ * that is not finite is FCM_NOT_FINITE with its client.
+ */
+FCM_API fcm_status fcm_project_compose_momentum(fcm_context *context, int64_t clients, int64_t n, int64_t d,
+                                                double radius, const double *norms, double b, float *h,
+                                                int64_t h_stride, const float *v, int64_t v_stride, float *m,
+                                                int64_t m_stride, fcm_error *error);
+
+/* norms[k] = ||x_k||, summed in double in a fixed order, so neither 1e-30 nor 1e30 is lost. */
+FCM_API fcm_status fcm_norm(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride,
+                            double *norms, void *workspace, int64_t workspace_bytes, fcm_error *error);
+
+enum { FCM_STEP_PLAIN = 0, FCM_STEP_NORMALIZED = 1 };
+
+/* The step of parameters that are not matrices: w -= eta m, or w -= eta m / ||m|| (zero m: no step).
+ * Normalised, an m with NaN or Inf is FCM_NOT_FINITE and no client is stepped. */
+FCM_API fcm_status fcm_vector_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double eta,
+                                   const float *m, int64_t m_stride, float *w, int64_t w_stride, void *workspace,
+                                   int64_t workspace_bytes, fcm_error *error);
+
+/*
+ * Every x_k becomes the mean of all, summed in double in client order, in one pass. weights may be NULL
+ * (uniform); otherwise clients values >= 0 with a positive sum, in host memory. A client of weight 0
+ * receives the mean without being read into it.
+ */
+FCM_API fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n, const double *weights, float *x,
+                               int64_t x_stride, fcm_error *error);
+
+/* The first NaN or Inf in client order: *client and *index, both -1 when there is none. */
+FCM_API fcm_status fcm_all_finite(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride,
+                                  int64_t *client, int64_t *index, fcm_error *error);
+
+/* The longest short side that fcm_newton_schulz_small takes. */
+#define FCM_SMALL_SIDE 128
+
+/* One matrix of every client: rows x cols, row-major, contiguous. Offsets are from the client's base. */
+typedef struct fcm_matrix_block {
+    int64_t rows;
+    int64_t cols;
+    int64_t m_offset;
+    int64_t o_offset; /* read only when o is given */
+    int64_t w_offset; /* read only when w is given */
+    double scale;     /* the block's learning-rate scale; 1 for none */
+} fcm_matrix_block;
+
+FCM_API fcm_status fcm_newton_schulz_small_workspace(const fcm_context *context, int64_t clients,
+                                                     const fcm_matrix_block *blocks, int64_t block_count,
+                                                     int64_t *bytes, fcm_error *error);
+
+/*
+ * The whole Newton-Schulz iteration of every block of every client, mixed shapes in one call:
+ *   X = M / (||M||_F divisor);  steps times  X = a X + b (X X^T) X + c (X X^T)^2 X;  O = X
+ * on the side of the shorter dimension. coefficients holds steps tuples (a, b, c). o or w may be NULL,
+ * not both: o receives O (and may be m itself, with the same stride and offsets), w is stepped by
+ * w -= eta scale O. A zero matrix gives zero. NaN or Inf in m is FCM_NOT_FINITE with client, block and
+ * index, and nothing is written. A matrix that the coefficients drive out of range is FCM_NOT_FINITE too
+ * and is left unwritten; the others have been stepped.
+ */
+FCM_API fcm_status fcm_newton_schulz_small(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
+                                           int64_t block_count, const double *coefficients, int64_t steps,
+                                           double divisor, double eta, const float *m, int64_t m_stride, float *o,
+                                           int64_t o_stride, float *w, int64_t w_stride, void *workspace,
+                                           int64_t workspace_bytes, fcm_error *error);
+
+/* ---- A yardstick ------------------------------------------------------------------------------ */
+
+/* STREAM's triad a = b + s c over n elements: what the memory of this device can do, for benchmarks.
+ * non_temporal = 1 writes past the cache, which spares the read of a. */
+FCM_API fcm_status fcm_triad(fcm_context *context, int64_t n, float s, const float *b, const float *c, float *a,
+                             int32_t non_temporal, fcm_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

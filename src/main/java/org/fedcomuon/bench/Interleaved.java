@@ -1,0 +1,46 @@
+package org.fedcomuon.bench;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/** Contenders that take turns: every round runs each of them once, so that a slow minute slows them all. */
+final class Interleaved {
+    /** A sample is at least this long; a shorter call is repeated within it. */
+    private static final double SAMPLE_SECONDS = 0.02;
+
+    private final Map<String, Runnable> contenders = new LinkedHashMap<>();
+
+    Interleaved add(String name, Runnable contender) {
+        contenders.put(name, contender);
+        return this;
+    }
+
+    /** Warms every contender up, then measures {@code rounds} samples of each. */
+    Map<String, Timing> measure(int rounds) {
+        var calls = new LinkedHashMap<String, Integer>();
+        contenders.forEach((name, contender) -> {
+            seconds(contender, 1);
+            seconds(contender, 1);
+            calls.put(name, (int) Math.ceil(SAMPLE_SECONDS / Math.max(1e-7, seconds(contender, 1))));
+        });
+        var samples = new LinkedHashMap<String, double[]>();
+        contenders.keySet().forEach(name -> samples.put(name, new double[rounds]));
+        for (int round = 0; round < rounds; round++) {
+            for (var contender : contenders.entrySet()) {
+                int repeat = calls.get(contender.getKey());
+                samples.get(contender.getKey())[round] = seconds(contender.getValue(), repeat) / repeat;
+            }
+        }
+        var timings = new LinkedHashMap<String, Timing>();
+        samples.forEach((name, seconds) -> timings.put(name, Timing.of(seconds)));
+        return timings;
+    }
+
+    private static double seconds(Runnable contender, int calls) {
+        long start = System.nanoTime();
+        for (int i = 0; i < calls; i++) {
+            contender.run();
+        }
+        return (System.nanoTime() - start) * 1e-9;
+    }
+}

@@ -1,0 +1,124 @@
+package org.fedcomuon.cli;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.fedcomuon.bench.BenchReport;
+import org.fedcomuon.bench.ComposeBench;
+import org.fedcomuon.bench.OrthogonalizeBench;
+import org.fedcomuon.device.Device;
+import org.fedcomuon.device.Devices;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code fedcomuon bench}: ratios against a peer or the machine's limit, measured in one run. */
+@Command(
+        name = "bench",
+        description = "Measure against a peer or the machine's limit, in one run.",
+        footer = {"", "Needs 2.5 GB of memory at the default size."})
+final class BenchCommand implements Runnable {
+    enum Suite {
+        compose,
+        orthogonalize,
+        all
+    }
+
+    @Spec
+    private CommandSpec spec;
+
+    @Parameters(arity = "0..1", defaultValue = "all", description = "One of ${COMPLETION-CANDIDATES}; all by default.")
+    private Suite suite = Suite.all;
+
+    @Option(names = "--json", paramLabel = "FILE", description = "Write the results here too.")
+    private Optional<Path> json = Optional.empty();
+
+    @Option(names = "--device", defaultValue = "cpu:0", description = "Where to measure; cpu:0 by default.")
+    private String deviceName = "cpu:0";
+
+    @Option(
+            names = "--elements",
+            defaultValue = "100000000",
+            description = "The large size of compose; 1e8 by default, no less than 1e6.")
+    private long elements = 100_000_000;
+
+    @Override
+    public void run() {
+        if (elements < 1_000_000) {
+            throw new UsageException("--elements %d: at least 1000000 are needed".formatted(elements));
+        }
+        PrintWriter out = spec.commandLine().getOut();
+        var reports = new ArrayList<BenchReport>();
+        try (Device device = Devices.open(deviceName)) {
+            if (suite != Suite.orthogonalize) {
+                reports.add(print(out, ComposeBench.run(device, elements)));
+            }
+            if (suite != Suite.compose) {
+                reports.add(print(out, OrthogonalizeBench.run(device)));
+            }
+        }
+        json.ifPresent(file -> write(file, reports));
+    }
+
+    private static BenchReport print(PrintWriter out, BenchReport report) {
+        out.printf("%s on %s%n%s%n", report.suite(), report.device(), report.explanation());
+        boolean moving = report.rows().stream().anyMatch(row -> row.bytes() > 0);
+        out.printf("%8s %10s %8s%s  %s%n", "ratio", "ms", "spread", moving ? "   GB moved     GB/s" : "", "");
+        for (BenchReport.Row row : report.rows()) {
+            String moved = moving ? " %10.3f %8.1f".formatted(row.bytes() * 1e-9, row.gigabytesPerSecond()) : "";
+            out.printf(
+                    "%8.2f %10.3f %7.1f%%%s  %s%n",
+                    row.ratio(), row.seconds() * 1e3, row.spread() * 100, moved, row.name());
+        }
+        out.println();
+        out.flush();
+        return report;
+    }
+
+    private static void write(Path file, List<BenchReport> reports) {
+        var all = new ArrayList<Map<String, Object>>();
+        for (BenchReport report : reports) {
+            var rows = new ArrayList<Map<String, Object>>();
+            for (BenchReport.Row row : report.rows()) {
+                var entry = new LinkedHashMap<String, Object>();
+                entry.put("name", row.name());
+                entry.put("ratio", row.ratio());
+                entry.put("seconds", row.seconds());
+                entry.put("spread", row.spread());
+                if (row.bytes() > 0) {
+                    entry.put("bytes", row.bytes());
+                    entry.put("gigabytes_per_second", row.gigabytesPerSecond());
+                }
+                rows.add(entry);
+            }
+            var entry = new LinkedHashMap<String, Object>();
+            entry.put("suite", report.suite());
+            entry.put("device", report.device());
+            entry.put("explanation", report.explanation());
+            entry.put("rows", rows);
+            all.add(entry);
+        }
+        Path absolute = file.toAbsolutePath();
+        try {
+            // Nothing half-written is ever visible under its final name.
+            Path part = Files.createTempFile(absolute.getParent(), absolute.getFileName() + ".", ".part");
+            try {
+                Files.writeString(part, Json.pretty(all));
+                Files.move(part, absolute, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+            } finally {
+                Files.deleteIfExists(part);
+            }
+        } catch (IOException e) {
+            throw new UsageException("--json %s cannot be written: %s".formatted(file, e), e);
+        }
+    }
+}

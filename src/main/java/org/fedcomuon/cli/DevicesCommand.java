@@ -1,0 +1,81 @@
+package org.fedcomuon.cli;
+
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import org.fedcomuon.device.DeviceInfo;
+import org.fedcomuon.device.Devices;
+import org.fedcomuon.device.InstructionSet;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code fedcomuon devices}: every device, and for each one that is missing the reason. */
+@Command(name = "devices", description = "List every device, and for each one that is missing the reason.")
+final class DevicesCommand implements Runnable {
+    @Spec
+    private CommandSpec spec;
+
+    @Option(names = "--json", description = "Print JSON.")
+    private boolean json;
+
+    @Override
+    public void run() {
+        List<DeviceInfo> devices = Devices.list();
+        PrintWriter out = spec.commandLine().getOut();
+        if (json) {
+            out.println(Json.pretty(describe(devices)));
+        } else {
+            devices.forEach(device -> out.println(line(device)));
+            out.println("library  " + Devices.libraryInfo());
+        }
+        out.flush();
+    }
+
+    private static int threads() {
+        return Runtime.getRuntime().availableProcessors();
+    }
+
+    private static String line(DeviceInfo device) {
+        if (!device.available()) {
+            return "%-8s not available: %s".formatted(device.name(), device.reason().orElseThrow());
+        }
+        return "%-8s %s, %d threads%s, %.1f GiB; cpu:1, cpu:2, ... are virtual devices on the same cores"
+                .formatted(
+                        device.name(),
+                        device.model(),
+                        threads(),
+                        device.instructionSet().map(set -> ", " + name(set)).orElse(""),
+                        device.memoryBytes() / (double) (1L << 30));
+    }
+
+    private static Map<String, Object> describe(List<DeviceInfo> devices) {
+        var entries = new ArrayList<Map<String, Object>>();
+        for (DeviceInfo device : devices) {
+            var entry = new LinkedHashMap<String, Object>();
+            entry.put("name", device.name());
+            entry.put("model", device.model());
+            entry.put("available", device.available());
+            if (device.available()) {
+                entry.put("memory_bytes", device.memoryBytes());
+                entry.put("threads", threads());
+                device.instructionSet().ifPresent(set -> entry.put("instruction_set", name(set)));
+            }
+            device.reason().ifPresent(reason -> entry.put("reason", reason));
+            entries.add(entry);
+        }
+        var all = new LinkedHashMap<String, Object>();
+        all.put("devices", entries);
+        all.put("library", Devices.libraryInfo());
+        all.put("java", Runtime.version().toString());
+        return all;
+    }
+
+    private static String name(InstructionSet set) {
+        return set.name().toLowerCase(Locale.ROOT);
+    }
+}

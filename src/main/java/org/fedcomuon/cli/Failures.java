@@ -1,0 +1,82 @@
+package org.fedcomuon.cli;
+
+import static java.util.stream.Collectors.joining;
+
+import java.io.PrintWriter;
+import java.util.List;
+import java.util.Objects;
+import org.fedcomuon.device.DeviceException;
+import picocli.CommandLine;
+import picocli.CommandLine.IExecutionExceptionHandler;
+import picocli.CommandLine.IParameterExceptionHandler;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ParseResult;
+import picocli.CommandLine.UnmatchedArgumentException;
+
+/** The one place that turns an error into a line on standard error and an exit code. */
+final class Failures implements IParameterExceptionHandler, IExecutionExceptionHandler {
+    static final int RUN_FAILED = 1;
+    static final int BAD_INPUT = 2;
+
+    private final PrintWriter err;
+    private final boolean verbose;
+
+    Failures(PrintWriter err, boolean verbose) {
+        this.err = err;
+        this.verbose = verbose;
+    }
+
+    @Override
+    public int handleParseException(ParameterException error, String[] args) {
+        return report(error);
+    }
+
+    @Override
+    public int handleExecutionException(Exception error, CommandLine commandLine, ParseResult parseResult) {
+        return report(error);
+    }
+
+    int report(Throwable error) {
+        Verdict verdict = judge(error);
+        err.println("fedcomuon: " + verdict.message().strip().replaceAll("\\s*\\R\\s*", "; "));
+        if (verbose) {
+            error.printStackTrace(err);
+        }
+        err.flush();
+        return verdict.exitCode();
+    }
+
+    private record Verdict(int exitCode, String message) {}
+
+    private static Verdict judge(Throwable error) {
+        return switch (error) {
+            case ParameterException e -> new Verdict(BAD_INPUT, explain(e));
+            case UsageException e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
+            case DeviceException.LibraryMissing e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
+            case DeviceException.Unavailable e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
+            case DeviceException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
+            default ->
+                // The messages of foreign exceptions rarely stand alone: NoSuchFileException's is just the path.
+                new Verdict(RUN_FAILED, error + " (--verbose shows where)");
+        };
+    }
+
+    /** Picocli's words, and what would be right: the nearest names, or else where to look. */
+    private static String explain(ParameterException error) {
+        CommandLine command = error.getCommandLine();
+        String name = command.getCommandSpec().qualifiedName();
+        String what = Objects.toString(error.getMessage());
+        List<String> nearest = List.of();
+        if (error instanceof UnmatchedArgumentException e) {
+            nearest = e.getSuggestions();
+            if (!e.isUnknownOption() && !command.getSubcommands().isEmpty()) {
+                what = "no such command: '%s'".formatted(e.getUnmatched().getFirst());
+            }
+        }
+        String hint = nearest.isEmpty()
+                ? "see '%s --help'".formatted(name)
+                : "did you mean %s?"
+                        .formatted(nearest.stream().map("'%s'"::formatted).collect(joining(" or ")));
+        return what + "; " + hint;
+    }
+}

@@ -1,0 +1,68 @@
+package org.fedcomuon.cli;
+
+import java.util.stream.Stream;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ScopeType;
+import picocli.CommandLine.Spec;
+
+/** The {@code fedcomuon} command. The launcher at the root of the repository starts it. */
+@Command(
+        name = "fedcomuon",
+        description = "Federated compositional optimization with orthogonalized momentum.",
+        scope = ScopeType.INHERIT, // help and version options for every command
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class,
+        subcommands = {DevicesCommand.class, BenchCommand.class, Main.TestCommand.class})
+public final class Main implements Runnable {
+    private static final String VERBOSE = "--verbose";
+
+    @Spec
+    private CommandSpec spec;
+
+    // Here so that every command accepts and documents it; run(CommandLine, ...) reads it before parsing can fail.
+    @SuppressWarnings("UnusedVariable")
+    @Option(names = VERBOSE, scope = ScopeType.INHERIT, description = "Show the stack trace of an error.")
+    private boolean verbose;
+
+    private Main() {}
+
+    /** Runs one command and exits with its exit code. */
+    public static void main(String[] args) {
+        System.exit(run(commandLine(), args));
+    }
+
+    static CommandLine commandLine() {
+        return new CommandLine(new Main());
+    }
+
+    static int run(CommandLine commandLine, String... args) {
+        boolean verbose = Stream.of(args).takeWhile(arg -> !arg.equals("--")).anyMatch(VERBOSE::equals);
+        var failures = new Failures(commandLine.getErr(), verbose);
+        commandLine.setParameterExceptionHandler(failures);
+        commandLine.setExecutionExceptionHandler(failures);
+        try {
+            return commandLine.execute(args);
+        } catch (Error error) { // picocli hands only exceptions to its handlers
+            return failures.report(error);
+        }
+    }
+
+    /** Reached only when no command is named. */
+    @Override
+    public void run() {
+        throw new ParameterException(spec.commandLine(), "no command given");
+    }
+
+    /** For the help only: the launcher runs Maven when the command is {@code test}. */
+    @Command(name = "test", description = "Build everything and run all tests.")
+    static final class TestCommand implements Runnable {
+        @Override
+        public void run() {
+            throw new UsageException("'test' is the launcher's to do: ./fedcomuon test");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+package org.fedcomuon.device;
+
+import java.util.Optional;
+
+/**
+ * Something that holds buffers and runs the update rules of the paper on them, all of its clients in one call.
+ *
+ * <p>Every operation is deterministic: the same operands give the same bits, whatever the number of threads. Operands that
+ * are written must not overlap any other operand. An operation that refuses its operands has written nothing.
+ *
+ * <p>It belongs to the platform thread that opened it ({@link Devices#open(String)}); see the package for the rules of
+ * threads and lifetimes.
+ */
+public sealed interface Device extends AutoCloseable permits NativeDevice {
+    /** What it was opened by, such as {@code cpu:0}. */
+    String name();
+
+    /** What it is called by its maker. */
+    String model();
+
+    /** How many threads work on an operation. */
+    int threads();
+
+    /** The vector instructions in use. */
+    InstructionSet instructionSet();
+
+    /**
+     * Allocates zeroed memory.
+     *
+     * @param label what it is called in messages
+     * @throws DeviceException.OutOfMemory when there is no room
+     */
+    Buffer allocate(String label, ElementType type, long length);
+
+    /** Bytes of buffers that are open. */
+    long liveBytes();
+
+    /** Matrix products on this device. */
+    Blas blas();
+
+    /** Matrix decompositions on this device. */
+    Solver solver();
+
+    /** {@code y = a x + (1-a) y}; with a = 1, y is not read. */
+    void ema(double a, Batch x, Batch y);
+
+    /**
+     * {@code M = (1-b) M + b H (v kron I)}, the Kronecker product never formed. H holds the d blocks of a client one
+     * after the other, each as long as M; v holds d weights. With b = 1, M is not read.
+     */
+    void composeMomentum(double b, Batch h, Batch v, Batch m);
+
+    /** {@code H = Gnew + (1-g)(H - Gold)}; {@code norms} (FLOAT64) receives each client's Frobenius norm of the result. */
+    void storm(double g, Batch gNew, Batch gOld, Batch h, Buffer norms);
+
+    /**
+     * Scales each client's H onto the ball of {@code radius}, given the norms that {@link #storm} left, then does
+     * {@link #composeMomentum}, in one pass over H.
+     *
+     * @param radius positive; infinity for no projection
+     * @throws DeviceException.NotFinite when a norm is not finite
+     */
+    void projectComposeMomentum(double radius, Buffer norms, double b, Batch h, Batch v, Batch m);
+
+    /**
+     * Orthogonalizes every small matrix of every client by Newton-Schulz; {@code o} may be {@code m} itself.
+     *
+     * @throws DeviceException.NotFinite when a matrix has NaN or infinity; nothing is written then
+     */
+    void newtonSchulz(SmallSchulz what, Batch m, Batch o);
+
+    /** {@code W -= eta scale O} with the O of {@link #newtonSchulz}, which is not stored. */
+    void newtonSchulzStep(SmallSchulz what, Batch m, double eta, Batch w);
+
+    /** Every client's x becomes the mean of all, summed in double in client order. */
+    void average(Batch x);
+
+    /**
+     * Every client's x becomes the weighted mean. A client of weight 0 receives it without contributing.
+     *
+     * @param weights one a client, not negative, with a positive sum
+     */
+    void average(Batch x, double[] weights);
+
+    /** Moves parameters that are not matrices along their momentum. */
+    void vectorStep(StepRule rule, double eta, Batch m, Batch w);
+
+    /** {@code norms} (FLOAT64) receives each client's Euclidean norm, accumulated in double. */
+    void norm(Batch x, Buffer norms);
+
+    /** The first NaN or infinity in client order. */
+    Optional<Place> firstNotFinite(Batch x);
+
+    /** STREAM's triad {@code a = b + s c}: what this device's memory can do, as a yardstick for benchmarks. */
+    void triad(float s, Batch b, Batch c, Batch a, boolean nonTemporal);
+
+    /** Frees everything. Buffers that are still open are reported and closed. Closing twice does nothing. */
+    @Override
+    void close();
+}

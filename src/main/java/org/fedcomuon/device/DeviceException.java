@@ -1,0 +1,86 @@
+package org.fedcomuon.device;
+
+/**
+ * Whatever can go wrong with a device. The subclasses say who can mend it: the caller's arguments
+ * ({@link InvalidOperand}), the data ({@link NotFinite}), the machine ({@link OutOfMemory}, {@link Fault}), or the way the
+ * program was started ({@link LibraryMissing}, {@link Unavailable}).
+ */
+public abstract sealed class DeviceException extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    private DeviceException(String message) {
+        super(message);
+    }
+
+    /** The native library is missing, is not ours, or speaks another ABI version. */
+    public static final class LibraryMissing extends DeviceException {
+        private static final long serialVersionUID = 1L;
+
+        LibraryMissing(String message) {
+            super(message);
+        }
+    }
+
+    /** No device has this name, or the one that has cannot be used here, for the reason in the message. */
+    public static final class Unavailable extends DeviceException {
+        private static final long serialVersionUID = 1L;
+
+        Unavailable(String message) {
+            super(message);
+        }
+    }
+
+    /** An operand that does not fit the operation: a size, a stride, an overlap. Nothing has been written. */
+    public static final class InvalidOperand extends DeviceException {
+        private static final long serialVersionUID = 1L;
+
+        InvalidOperand(String message) {
+            super(message);
+        }
+    }
+
+    /** The device has no room for what was asked. */
+    public static final class OutOfMemory extends DeviceException {
+        private static final long serialVersionUID = 1L;
+
+        OutOfMemory(String message) {
+            super(message);
+        }
+    }
+
+    /** The device, the operating system or the library itself failed. */
+    public static final class Fault extends DeviceException {
+        private static final long serialVersionUID = 1L;
+
+        Fault(String message) {
+            super(message);
+        }
+    }
+
+    /** Valid, but not on this device. */
+    public static final class Unsupported extends DeviceException {
+        private static final long serialVersionUID = 1L;
+
+        Unsupported(String message) {
+            super(message);
+        }
+    }
+
+    /** NaN or infinity where a number is needed. */
+    public static final class NotFinite extends DeviceException {
+        private static final long serialVersionUID = 1L;
+
+        /** Where it was found. */
+        private final transient Place place;
+
+        NotFinite(String message, Place place) {
+            super(message);
+            this.place = place;
+        }
+
+        /** The client, block and index; -1 where they do not apply. */
+        public Place place() {
+            return place;
+        }
+    }
+}

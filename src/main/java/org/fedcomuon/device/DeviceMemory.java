@@ -1,0 +1,120 @@
+package org.fedcomuon.device;
+
+import static java.util.stream.Collectors.joining;
+
+import java.lang.System.Logger.Level;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
+
+/**
+ * A native context and the memory it has given out. Apart from {@link NativeDevice} so that both can be freed when the
+ * device has been forgotten. Allocating and freeing work on any thread.
+ */
+final class DeviceMemory implements AutoCloseable, Runnable {
+    private static final System.Logger LOG = System.getLogger(Device.class.getName());
+
+    private final String deviceName;
+    private final Arena arena = Arena.ofShared();
+    private final MemorySegment context; // guarded by the arena like a buffer: not destroyed while a call uses it
+    private final Set<BufferMemory> open = ConcurrentHashMap.newKeySet();
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    DeviceMemory(String deviceName, MemorySegment context) {
+        this.deviceName = deviceName;
+        this.context = context.reinterpret(arena, FedComuonNative::fcm_context_destroy);
+    }
+
+    String deviceName() {
+        return deviceName;
+    }
+
+    boolean isClosed() {
+        return closed.get();
+    }
+
+    MemorySegment context() {
+        if (closed.get()) {
+            throw new IllegalStateException(deviceName + " is closed");
+        }
+        return context;
+    }
+
+    BufferMemory allocate(String label, ElementType type, long length) {
+        long bytes;
+        try {
+            bytes = Math.multiplyExact(length, type.bytes());
+        } catch (ArithmeticException e) {
+            bytes = -1;
+        }
+        if (bytes < 0) {
+            throw new DeviceException.InvalidOperand("%s: %d elements of %s".formatted(label, length, type));
+        }
+        var memory = new BufferMemory(this, address(bytes), label, type, length);
+        open.add(memory);
+        return memory;
+    }
+
+    /** Memory that is not tied to a buffer; {@link #close} frees it too. */
+    MemorySegment address(long bytes) {
+        try (Arena local = Arena.ofConfined()) {
+            var calls = new NativeCalls(local);
+            var address = local.allocate(FedComuonNative.C_POINTER);
+            calls.check(
+                    FedComuonNative.fcm_buffer_allocate(context(), bytes, address, calls.error()),
+                    "fcm_buffer_allocate");
+            return address.get(FedComuonNative.C_POINTER, 0);
+        }
+    }
+
+    void free(MemorySegment memory) {
+        try (Arena local = Arena.ofConfined()) {
+            var calls = new NativeCalls(local);
+            calls.check(FedComuonNative.fcm_buffer_free(context, memory, calls.error()), "fcm_buffer_free");
+        }
+    }
+
+    void forget(BufferMemory memory) {
+        open.remove(memory);
+    }
+
+    long liveBytes() {
+        try (Arena local = Arena.ofConfined()) {
+            var calls = new NativeCalls(local);
+            var bytes = local.allocate(FedComuonNative.C_LONG);
+            calls.check(FedComuonNative.fcm_live_bytes(context(), bytes, calls.error()), "fcm_live_bytes");
+            return bytes.get(FedComuonNative.C_LONG, 0);
+        }
+    }
+
+    @Override
+    public void close() {
+        if (!closed.compareAndSet(false, true)) {
+            return;
+        }
+        List<BufferMemory> left = List.copyOf(open);
+        if (!left.isEmpty()) {
+            LOG.log(
+                    Level.WARNING,
+                    "{0} closed with {1} buffers open, freed now: {2}",
+                    deviceName,
+                    left.size(),
+                    left.stream().map(BufferMemory::describe).sorted().collect(joining(", ")));
+            left.forEach(BufferMemory::close);
+        }
+        arena.close();
+    }
+
+    /** Called when the device has become unreachable. */
+    @Override
+    public void run() {
+        if (!closed.get()) {
+            LOG.log(Level.WARNING, "{0}: device never closed, closed now", deviceName);
+            close();
+        }
+    }
+}

@@ -1,0 +1,391 @@
+package org.fedcomuon.device;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.ref.Cleaner;
+import java.util.Optional;
+import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
+import org.jspecify.annotations.Nullable;
+
+/** A device behind the C interface of {@code native/include/fedcomuon.h}. */
+final class NativeDevice implements Device {
+    private static final Cleaner CLEANER = Cleaner.create();
+
+    private final Thread owner = Thread.currentThread();
+    private final String name;
+    private final String model;
+    private final int threads;
+    private final InstructionSet instructionSet;
+    private final DeviceMemory memory;
+    private final Cleaner.Cleanable cleanable;
+
+    // Of the owner's thread only; made once so that an operation allocates nothing.
+    private final NativeCalls calls;
+    private final MemorySegment answer;
+    private MemorySegment workspace = MemorySegment.NULL;
+    private MemorySegment weights = MemorySegment.NULL;
+    private long workspaceBytes;
+    private @Nullable OpenBlas openBlas;
+
+    NativeDevice(String name, String model, boolean cpu, int ordinal, int threads, InstructionSet asked) {
+        if (owner.isVirtual()) {
+            throw new IllegalStateException(
+                    "%s cannot be opened on a virtual thread: native calls need a platform thread".formatted(name));
+        }
+        this.name = name;
+        this.model = model;
+        this.threads = threads;
+        Arena arena = Arena.ofAuto();
+        calls = new NativeCalls(arena);
+        answer = arena.allocate(ValueLayout.JAVA_LONG, 2);
+        int kind = cpu ? FedComuonNative.FCM_CPU() : FedComuonNative.FCM_CUDA();
+        calls.check(
+                FedComuonNative.fcm_context_create(kind, ordinal, threads, asked.code(), answer, calls.error()),
+                "fcm_context_create");
+        MemorySegment context = answer.get(FedComuonNative.C_POINTER, 0);
+        memory = new DeviceMemory(name, context);
+        cleanable = CLEANER.register(this, memory);
+        calls.check(FedComuonNative.fcm_context_isa(context, answer, calls.error()), "fcm_context_isa");
+        instructionSet = InstructionSet.of(answer.get(ValueLayout.JAVA_INT, 0));
+    }
+
+    @Override
+    public String name() {
+        return name;
+    }
+
+    @Override
+    public String model() {
+        return model;
+    }
+
+    @Override
+    public int threads() {
+        return threads;
+    }
+
+    @Override
+    public InstructionSet instructionSet() {
+        return instructionSet;
+    }
+
+    @Override
+    public Buffer allocate(String label, ElementType type, long length) {
+        BufferMemory room = memory.allocate(label, type, length);
+        var buffer = new Buffer(this, room);
+        CLEANER.register(buffer, room);
+        return buffer;
+    }
+
+    @Override
+    public long liveBytes() {
+        return memory.liveBytes() - workspaceBytes;
+    }
+
+    @Override
+    public Blas blas() {
+        return openBlas();
+    }
+
+    @Override
+    public Solver solver() {
+        return openBlas();
+    }
+
+    private OpenBlas openBlas() {
+        context();
+        if (openBlas == null) {
+            openBlas = new OpenBlas(this);
+        }
+        return openBlas;
+    }
+
+    @Override
+    public void ema(double a, Batch x, Batch y) {
+        same(x, y, x.length(), y.length());
+        MemorySegment context = context();
+        calls.check(
+                FedComuonNative.fcm_ema(
+                        context, y.clients(), y.length(), a, at(x), x.stride(), at(y), y.stride(), calls.error()),
+                "fcm_ema");
+    }
+
+    @Override
+    public void composeMomentum(double b, Batch h, Batch v, Batch m) {
+        long d = dimension(h, v, m);
+        MemorySegment context = context();
+        calls.check(
+                FedComuonNative.fcm_compose_momentum(
+                        context, m.clients(), m.length(), d, b, at(h), h.stride(), at(v), v.stride(), at(m),
+                        m.stride(), calls.error()),
+                "fcm_compose_momentum");
+    }
+
+    @Override
+    public void storm(double g, Batch gNew, Batch gOld, Batch h, Buffer norms) {
+        same(gNew, h, gNew.length(), h.length());
+        same(gOld, h, gOld.length(), h.length());
+        MemorySegment context = context();
+        sumWorkspace(h);
+        calls.check(
+                FedComuonNative.fcm_storm(
+                        context, h.clients(), h.length(), g, at(gNew), gNew.stride(), at(gOld), gOld.stride(), at(h),
+                        h.stride(), norms(norms, h), workspace, workspaceBytes, calls.error()),
+                "fcm_storm");
+    }
+
+    @Override
+    public void projectComposeMomentum(double radius, Buffer norms, double b, Batch h, Batch v, Batch m) {
+        long d = dimension(h, v, m);
+        MemorySegment context = context();
+        calls.check(
+                FedComuonNative.fcm_project_compose_momentum(
+                        context, m.clients(), m.length(), d, radius, norms(norms, m), b, at(h), h.stride(), at(v),
+                        v.stride(), at(m), m.stride(), calls.error()),
+                "fcm_project_compose_momentum");
+    }
+
+    @Override
+    public void newtonSchulz(SmallSchulz what, Batch m, Batch o) {
+        same(m, o, 0, 0);
+        for (MatrixBlock block : what.blocks()) {
+            inside("result", block.resultOffset(), block, o);
+        }
+        newtonSchulz(what, m, 0.0, at(o), o.stride(), MemorySegment.NULL, 0);
+    }
+
+    @Override
+    public void newtonSchulzStep(SmallSchulz what, Batch m, double eta, Batch w) {
+        same(m, w, 0, 0);
+        for (MatrixBlock block : what.blocks()) {
+            inside("weights", block.weightOffset(), block, w);
+        }
+        newtonSchulz(what, m, eta, MemorySegment.NULL, 0, at(w), w.stride());
+    }
+
+    private void newtonSchulz(
+            SmallSchulz what, Batch m, double eta, MemorySegment o, long oStride, MemorySegment w, long wStride) {
+        for (MatrixBlock block : what.blocks()) {
+            inside("momentum", block.momentumOffset(), block, m);
+        }
+        MemorySegment context = context();
+        int blocks = what.blocks().size();
+        calls.check(
+                FedComuonNative.fcm_newton_schulz_small_workspace(
+                        context, m.clients(), what.table(), blocks, answer, calls.error()),
+                "fcm_newton_schulz_small_workspace");
+        growWorkspace(answer.get(ValueLayout.JAVA_LONG, 0));
+        calls.check(
+                FedComuonNative.fcm_newton_schulz_small(
+                        context, m.clients(), what.table(), blocks, what.coefficients(), what.steps(),
+                        what.divisor(), eta, at(m), m.stride(), o, oStride, w, wStride, workspace, workspaceBytes,
+                        calls.error()),
+                "fcm_newton_schulz_small");
+    }
+
+    @Override
+    public void average(Batch x) {
+        average(x, MemorySegment.NULL);
+    }
+
+    @Override
+    public void average(Batch x, double[] clientWeights) {
+        if (clientWeights.length != x.clients()) {
+            throw new DeviceException.InvalidOperand("%d weights for the %d clients of %s"
+                    .formatted(clientWeights.length, x.clients(), x.buffer().label()));
+        }
+        if (weights.byteSize() < 8L * clientWeights.length) {
+            weights = Arena.ofAuto().allocate(ValueLayout.JAVA_DOUBLE, clientWeights.length);
+        }
+        MemorySegment.copy(clientWeights, 0, weights, ValueLayout.JAVA_DOUBLE, 0, clientWeights.length);
+        average(x, weights);
+    }
+
+    private void average(Batch x, MemorySegment clientWeights) {
+        MemorySegment context = context();
+        calls.check(
+                FedComuonNative.fcm_average(
+                        context, x.clients(), x.length(), clientWeights, at(x), x.stride(), calls.error()),
+                "fcm_average");
+    }
+
+    @Override
+    public void vectorStep(StepRule rule, double eta, Batch m, Batch w) {
+        same(m, w, m.length(), w.length());
+        MemorySegment context = context();
+        sumWorkspace(w);
+        calls.check(
+                FedComuonNative.fcm_vector_step(
+                        context, w.clients(), w.length(), rule.code(), eta, at(m), m.stride(), at(w), w.stride(),
+                        workspace, workspaceBytes, calls.error()),
+                "fcm_vector_step");
+    }
+
+    @Override
+    public void norm(Batch x, Buffer norms) {
+        MemorySegment context = context();
+        sumWorkspace(x);
+        calls.check(
+                FedComuonNative.fcm_norm(
+                        context, x.clients(), x.length(), at(x), x.stride(), norms(norms, x), workspace,
+                        workspaceBytes, calls.error()),
+                "fcm_norm");
+    }
+
+    @Override
+    public Optional<Place> firstNotFinite(Batch x) {
+        MemorySegment context = context();
+        MemorySegment index = answer.asSlice(Long.BYTES);
+        calls.check(
+                FedComuonNative.fcm_all_finite(
+                        context, x.clients(), x.length(), at(x), x.stride(), answer, index, calls.error()),
+                "fcm_all_finite");
+        long client = answer.get(ValueLayout.JAVA_LONG, 0);
+        return client < 0
+                ? Optional.empty()
+                : Optional.of(new Place(client, -1, index.get(ValueLayout.JAVA_LONG, 0)));
+    }
+
+    @Override
+    public void triad(float s, Batch b, Batch c, Batch a, boolean nonTemporal) {
+        if (a.clients() != 1) {
+            throw new DeviceException.InvalidOperand("a triad has one vector, not " + a.clients());
+        }
+        same(b, a, b.length(), a.length());
+        same(c, a, c.length(), a.length());
+        MemorySegment context = context();
+        calls.check(
+                FedComuonNative.fcm_triad(
+                        context, a.length(), s, at(b), at(c), at(a), nonTemporal ? 1 : 0, calls.error()),
+                "fcm_triad");
+    }
+
+    void zero(Buffer buffer) {
+        MemorySegment context = context();
+        calls.check(
+                FedComuonNative.fcm_zero(
+                        context, buffer.at(this, 0), buffer.length() * buffer.type().bytes(), calls.error()),
+                "fcm_zero");
+    }
+
+    void copyIn(Buffer to, long byteOffset, MemorySegment from, long bytes) {
+        MemorySegment context = context();
+        calls.check(
+                FedComuonNative.fcm_copy_in(
+                        context, to.at(this, 0).asSlice(byteOffset), from, bytes, calls.error()),
+                "fcm_copy_in");
+    }
+
+    void copyOut(Buffer from, long byteOffset, MemorySegment to, long bytes) {
+        MemorySegment context = context();
+        calls.check(
+                FedComuonNative.fcm_copy_out(
+                        context, to, from.at(this, 0).asSlice(byteOffset), bytes, calls.error()),
+                "fcm_copy_out");
+    }
+
+    void copy(Buffer to, long offset, Buffer from, long fromOffset, long count) {
+        var source = (NativeDevice) from.device();
+        MemorySegment context = context();
+        calls.check(
+                FedComuonNative.fcm_copy(
+                        context, to.at(this, offset), source.memory.context(), from.at(source, fromOffset),
+                        count * to.type().bytes(), calls.error()),
+                "fcm_copy");
+    }
+
+    /** The native context, on the right thread and alive. Comes first in every operation. */
+    MemorySegment context() {
+        if (!owner.equals(Thread.currentThread())) {
+            throw new WrongThreadException("%s belongs to thread %s, not to %s"
+                    .formatted(name, owner.getName(), Thread.currentThread().getName()));
+        }
+        return memory.context();
+    }
+
+    private MemorySegment at(Batch batch) {
+        batch.buffer().requireType(ElementType.FLOAT32);
+        return batch.buffer().at(this, batch.offset());
+    }
+
+    private MemorySegment norms(Buffer norms, Batch of) {
+        norms.requireType(ElementType.FLOAT64);
+        if (norms.length() < of.clients()) {
+            throw new DeviceException.InvalidOperand("%s has room for %d norms, not for %d clients"
+                    .formatted(norms.label(), norms.length(), of.clients()));
+        }
+        return norms.at(this, 0);
+    }
+
+    private static void same(Batch a, Batch b, long lengthA, long lengthB) {
+        if (a.clients() != b.clients() || lengthA != lengthB) {
+            throw new DeviceException.InvalidOperand("%s has %d clients of %d elements, but %s has %d of %d"
+                    .formatted(
+                            a.buffer().label(), a.clients(), a.length(), b.buffer().label(), b.clients(), b.length()));
+        }
+    }
+
+    private static long dimension(Batch h, Batch v, Batch m) {
+        same(h, m, 0, 0);
+        same(v, m, 0, 0);
+        long d = v.length();
+        if (d < 1 || h.length() % d != 0 || h.length() / d != m.length()) {
+            throw new DeviceException.InvalidOperand("%s has %d elements a client, not the %d of %s times the %d of %s"
+                    .formatted(
+                            h.buffer().label(), h.length(), m.length(), m.buffer().label(), d, v.buffer().label()));
+        }
+        return d;
+    }
+
+    private static void inside(String what, long offset, MatrixBlock block, Batch batch) {
+        long end;
+        try {
+            end = Math.addExact(offset, Math.multiplyExact(block.rows(), block.cols()));
+        } catch (ArithmeticException e) {
+            end = Long.MAX_VALUE;
+        }
+        if (offset < 0 || end > batch.length()) {
+            throw new DeviceException.InvalidOperand("the %s of a %d x %d block at %d is outside the %d elements of %s"
+                    .formatted(what, block.rows(), block.cols(), offset, batch.length(), batch.buffer().label()));
+        }
+    }
+
+    private void sumWorkspace(Batch batch) {
+        calls.check(
+                FedComuonNative.fcm_sum_workspace(batch.clients(), batch.length(), answer, calls.error()),
+                "fcm_sum_workspace");
+        growWorkspace(answer.get(ValueLayout.JAVA_LONG, 0));
+    }
+
+    /** Grows to the largest that any operation asked for, and then stays: a training loop allocates in its first step. */
+    private void growWorkspace(long bytes) {
+        if (bytes <= workspaceBytes) {
+            return;
+        }
+        if (workspaceBytes > 0) {
+            memory.free(workspace);
+            workspace = MemorySegment.NULL;
+            workspaceBytes = 0;
+        }
+        workspace = memory.address(bytes);
+        workspaceBytes = bytes;
+    }
+
+    @Override
+    public void close() {
+        if (memory.isClosed()) {
+            return;
+        }
+        if (owner.isAlive()) { // a device may outlive its thread; then anybody may close it
+            context();
+        }
+        memory.close();
+        cleanable.clean();
+    }
+
+    @Override
+    public String toString() {
+        return "%s (%s, %d threads, %s)".formatted(name, model, threads, instructionSet);
+    }
+}

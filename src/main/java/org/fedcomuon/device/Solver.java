@@ -1,0 +1,16 @@
+package org.fedcomuon.device;
+
+/** Matrix decompositions on one device, in the precision of the buffers. Of the device's thread, like every operation. */
+public interface Solver {
+    /**
+     * The compact singular value decomposition {@code A = U diag(s) V^T}, with r = min(rows, cols).
+     *
+     * @param a rows x cols; destroyed
+     * @param s receives r singular values, largest first, from element {@code sOffset} on
+     * @param u receives rows x r
+     * @param vt receives r x cols
+     * @throws DeviceException.NotFinite when {@code a} holds NaN
+     * @throws DeviceException.Fault when the iteration does not converge
+     */
+    void svd(Matrix a, Buffer s, long sOffset, Matrix u, Matrix vt);
+}

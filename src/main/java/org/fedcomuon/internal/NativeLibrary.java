@@ -1,0 +1,145 @@
+package org.fedcomuon.internal;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.Locale;
+import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
+
+/**
+ * Finds and loads {@code libfedcomuon}, once a process: the file named by the system property
+ * {@value #PATH_PROPERTY}, else the one packaged with these classes, unpacked to a per-user cache under the hash of its
+ * content. Failing is an answer, not an exception: {@link Missing} says why in one line.
+ */
+public final class NativeLibrary {
+    /** Names a library file to load instead of the packaged one. */
+    public static final String PATH_PROPERTY = "fedcomuon.native.library";
+
+    /** Names the directory to unpack to, instead of {@code fedcomuon} in the user's cache directory. */
+    public static final String CACHE_PROPERTY = "fedcomuon.cache";
+
+    private static final String FILE_NAME = "libfedcomuon.so";
+
+    private NativeLibrary() {}
+
+    /** What came of loading. */
+    public sealed interface Outcome permits Loaded, Missing {}
+
+    /** The library is loaded from {@code file} and speaks our ABI version. */
+    public record Loaded(Path file) implements Outcome {}
+
+    /** The library cannot be used; {@code reason} is one line that names the file. */
+    public record Missing(String reason) implements Outcome {}
+
+    /** Loads the library on the first call; every call gives the same answer. */
+    public static Outcome load() {
+        return Once.OUTCOME;
+    }
+
+    private static final class Once {
+        static final Outcome OUTCOME = findAndLoad();
+    }
+
+    private static Outcome findAndLoad() {
+        String given = System.getProperty(PATH_PROPERTY);
+        if (given != null) {
+            Path file = Path.of(given).toAbsolutePath();
+            return Files.isRegularFile(file)
+                    ? load(file)
+                    : new Missing("%s=%s: no such file".formatted(PATH_PROPERTY, given));
+        }
+        String platform = platform();
+        String resource = "/org/fedcomuon/native/%s/%s".formatted(platform, FILE_NAME);
+        try (InputStream packaged = NativeLibrary.class.getResourceAsStream(resource)) {
+            return packaged == null
+                    ? new Missing("no native library for %s is packaged with this version; name one with -D%s=FILE"
+                            .formatted(platform, PATH_PROPERTY))
+                    : load(unpack(packaged.readAllBytes()));
+        } catch (IOException e) {
+            return new Missing("the native library cannot be unpacked to %s: %s; name another directory with -D%s=DIR"
+                    .formatted(cacheDirectory(), e, CACHE_PROPERTY));
+        }
+    }
+
+    private static Outcome load(Path file) {
+        try {
+            System.load(file.toString());
+        } catch (UnsatisfiedLinkError e) {
+            return new Missing("the native library does not load: " + e.getMessage());
+        }
+        // Looked up by hand: of a foreign library nothing may be assumed, not even that the symbols are there.
+        var version = SymbolLookup.loaderLookup().find("fcm_abi_version");
+        if (version.isEmpty()) {
+            return new Missing("%s is no FedCoMuon library: it has no fcm_abi_version".formatted(file));
+        }
+        int theirs = call(version.get());
+        int ours = FedComuonNative.FCM_ABI_VERSION();
+        return theirs == ours
+                ? new Loaded(file)
+                : new Missing("%s has ABI version %d, but version %d is needed".formatted(file, theirs, ours));
+    }
+
+    private static int call(MemorySegment abiVersion) {
+        try {
+            return (int) Linker.nativeLinker()
+                    .downcallHandle(abiVersion, FunctionDescriptor.of(ValueLayout.JAVA_INT))
+                    .invokeExact();
+        } catch (RuntimeException | Error e) {
+            throw e;
+        } catch (Throwable e) {
+            throw new AssertionError("a downcall throws nothing checked", e);
+        }
+    }
+
+    /** A file of this content may be there already, put by this user's other processes: it is trusted only if equal. */
+    private static Path unpack(byte[] content) throws IOException {
+        Path directory = Files.createDirectories(cacheDirectory());
+        Path file = directory.resolve("libfedcomuon-%s.so".formatted(sha256(content).substring(0, 32)));
+        if (Files.isRegularFile(file) && Arrays.equals(Files.readAllBytes(file), content)) {
+            return file;
+        }
+        Path fresh = Files.createTempFile(directory, "libfedcomuon-", ".part");
+        try {
+            Files.write(fresh, content);
+            Files.move(fresh, file, StandardCopyOption.ATOMIC_MOVE);
+        } finally {
+            Files.deleteIfExists(fresh);
+        }
+        return file;
+    }
+
+    private static Path cacheDirectory() {
+        String given = System.getProperty(CACHE_PROPERTY);
+        if (given != null) {
+            return Path.of(given).toAbsolutePath();
+        }
+        String xdg = System.getenv("XDG_CACHE_HOME");
+        Path base = xdg != null && !xdg.isEmpty() ? Path.of(xdg) : Path.of(System.getProperty("user.home"), ".cache");
+        return base.resolve("fedcomuon");
+    }
+
+    /** The name of this platform in resource paths, such as {@code linux-x86_64}. */
+    static String platform() {
+        String arch = System.getProperty("os.arch");
+        return System.getProperty("os.name").toLowerCase(Locale.ROOT) + "-" + (arch.equals("amd64") ? "x86_64" : arch);
+    }
+
+    private static String sha256(byte[] content) {
+        try {
+            return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(content));
+        } catch (NoSuchAlgorithmException e) {
+            throw new AssertionError("every Java platform has SHA-256", e);
+        }
+    }
+}
