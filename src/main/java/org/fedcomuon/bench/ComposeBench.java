@@ -18,16 +18,17 @@ import org.fedcomuon.device.ElementType;
  */
 public final class ComposeBench {
     private static final int CLIENTS = 10;
-    private static final int ROUNDS = 15;
+    /** How many samples a contender a benchmark takes that means what it says. */
+    public static final int ROUNDS = 15;
 
     private ComposeBench() {}
 
-    /** Measures 1e6 and {@code largest} elements, with d = 1 and 8. */
-    public static BenchReport run(Device device, long largest) {
+    /** Measures 1e6 and {@code largest} elements, with d = 1 and 8, {@code rounds} samples of each contender. */
+    public static BenchReport run(Device device, long largest, int rounds) {
         var rows = new ArrayList<BenchReport.Row>();
         for (long elements : new long[] {1_000_000, largest}) {
             for (int d : new int[] {1, 8}) {
-                rows.addAll(measure(device, elements, d));
+                rows.addAll(measure(device, elements, d, rounds));
             }
         }
         return new BenchReport(
@@ -38,7 +39,7 @@ public final class ComposeBench {
                 List.copyOf(rows));
     }
 
-    private static List<BenchReport.Row> measure(Device device, long elements, int d) {
+    private static List<BenchReport.Row> measure(Device device, long elements, int d, int rounds) {
         long n = elements / CLIENTS / d;
         long length = n * d;
         long total = CLIENTS * length;
@@ -69,7 +70,7 @@ public final class ComposeBench {
                                 Double.POSITIVE_INFINITY, norms, 0.1, batchH, batchV, batchM);
                     })
                     .add("compose_momentum", () -> device.composeMomentum(0.1, batchH, batchV, batchM))
-                    .measure(ROUNDS);
+                    .measure(rounds);
 
             long word = Float.BYTES;
             long stormBytes = 4 * word * total; // reads Gnew, Gold, H; writes H

@@ -25,7 +25,9 @@ import org.fedcomuon.internal.OpenBlasLibrary;
  */
 public final class OrthogonalizeBench {
     private static final int CLIENTS = 10;
-    private static final int ROUNDS = 31;
+    /** How many samples a contender a benchmark takes that means what it says. */
+    public static final int ROUNDS = 31;
+
     private static final double ETA = 0.01;
     private static final int[][] LENET = {{6, 25}, {16, 150}, {120, 256}, {10, 120}};
     private static final List<SchulzStep> JORDAN =
@@ -33,8 +35,8 @@ public final class OrthogonalizeBench {
 
     private OrthogonalizeBench() {}
 
-    /** Measures the LeNet set on {@code device}. */
-    public static BenchReport run(Device device) {
+    /** Measures the LeNet set on {@code device}, {@code rounds} samples of each contender. */
+    public static BenchReport run(Device device, int rounds) {
         var blocks = new ArrayList<MatrixBlock>();
         long size = 0;
         for (int[] shape : LENET) {
@@ -68,7 +70,7 @@ public final class OrthogonalizeBench {
                     });
                 }
             }
-            Map<String, Timing> timings = contest.measure(ROUNDS);
+            Map<String, Timing> timings = contest.measure(rounds);
             OpenBlasLibrary.setThreads(1);
             double our = timings.get(us).median();
             var rows = timings.entrySet().stream()

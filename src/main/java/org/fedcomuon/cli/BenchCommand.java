@@ -60,10 +60,10 @@ final class BenchCommand implements Runnable {
         var reports = new ArrayList<BenchReport>();
         try (Device device = Devices.open(deviceName)) {
             if (suite != Suite.orthogonalize) {
-                reports.add(print(out, ComposeBench.run(device, elements)));
+                reports.add(print(out, ComposeBench.run(device, elements, ComposeBench.ROUNDS)));
             }
             if (suite != Suite.compose) {
-                reports.add(print(out, OrthogonalizeBench.run(device)));
+                reports.add(print(out, OrthogonalizeBench.run(device, OrthogonalizeBench.ROUNDS)));
             }
         }
         json.ifPresent(file -> write(file, reports));

@@ -112,7 +112,7 @@ final class OpenBlas implements Blas, Solver {
             work = Arena.ofAuto().allocate(bytes, Double.BYTES);
         }
         int info = gesdd(wide, a, values, u, vt, length);
-        if (info == -4) {
+        if (info == -5) { // the fifth argument, the matrix, has a NaN
             throw new DeviceException.NotFinite(
                     "svd: NaN in %s".formatted(a.buffer().label()), new Place(-1, -1, -1));
         }

@@ -1,0 +1,57 @@
+package org.fedcomuon.bench;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import org.fedcomuon.device.Device;
+import org.fedcomuon.device.Devices;
+import org.fedcomuon.device.InstructionSet;
+import org.junit.jupiter.api.Test;
+
+/** That the suites run and count right; how fast anything is, is no unit test's business. */
+class BenchTest {
+    @Test
+    void medianAndSpread() {
+        Timing timing = Timing.of(new double[] {5, 1, 3, 2, 4});
+        assertThat(timing.median()).isEqualTo(3);
+        assertThat(timing.spread()).isCloseTo(1.0 / 3, within(1e-12)); // quartiles 2 and 4
+        assertThat(Timing.of(new double[] {1, 3}).median()).isEqualTo(2);
+    }
+
+    @Test
+    void composeCountsTheBytesThatMustMove() {
+        try (Device device = Devices.open("cpu:0")) {
+            BenchReport report = ComposeBench.run(device, 1_000_000, 1);
+            assertThat(report.rows()).hasSize(20).allSatisfy(row -> {
+                assertThat(row.seconds()).isPositive();
+                assertThat(row.ratio()).isPositive();
+            });
+            // d = 8: storm 4 words an element of H, compose 1 plus 2/8 for M and a few for v
+            assertThat(bytes(report, "d = 8: storm + project_compose_momentum, inside the ball"))
+                    .isEqualTo(4 * (4 * 1_000_000 + 1_000_000 + 2 * 125_000 + 80));
+            assertThat(bytes(report, "d = 8: storm + project_compose_momentum, projecting"))
+                    .isEqualTo(4 * (4 * 1_000_000 + 2 * 1_000_000 + 2 * 125_000 + 80));
+            assertThat(bytes(report, "d = 1: compose_momentum")).isEqualTo(4 * (1_000_000 + 2 * 1_000_000 + 10));
+            assertThat(bytes(report, "d = 1: triad")).isEqualTo(12_000_000);
+            assertThat(device.liveBytes()).isZero();
+        }
+    }
+
+    private static long bytes(BenchReport report, String name) {
+        return report.rows().stream()
+                .filter(row -> row.name().endsWith(name))
+                .findFirst()
+                .orElseThrow()
+                .bytes();
+    }
+
+    @Test
+    void orthogonalizeComparesEqualResults() {
+        try (Device device = Devices.open("cpu:0", 2, InstructionSet.AUTO)) {
+            BenchReport report = OrthogonalizeBench.run(device, 1); // throws when the two sides disagree
+            assertThat(report.rows()).hasSize(5);
+            assertThat(report.rows().getFirst().ratio()).isEqualTo(1);
+            assertThat(device.liveBytes()).isZero();
+        }
+    }
+}

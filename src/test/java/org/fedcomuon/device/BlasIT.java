@@ -1,0 +1,212 @@
+package org.fedcomuon.device;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.within;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** OpenBLAS through Panama, row-major, in both precisions, against plain loops. */
+class BlasIT {
+    private Device device;
+    private Operands operands;
+
+    @BeforeEach
+    void open() {
+        device = Devices.open("cpu:0");
+        operands = new Operands(device, 5);
+    }
+
+    @AfterEach
+    void close() {
+        operands.close();
+        device.close();
+    }
+
+    private Matrix normal(ElementType type, int rows, int cols) {
+        int stride = cols + 3;
+        Buffer buffer = operands.allocate(rows + " x " + cols, type, 2 + (long) rows * stride);
+        for (int i = 0; i < buffer.length(); i++) {
+            if (type == ElementType.FLOAT32) {
+                buffer.copyIn(i, (float) operands.normal());
+            } else {
+                buffer.copyIn(i, operands.normal());
+            }
+        }
+        return new Matrix(buffer, 2, rows, cols, stride);
+    }
+
+    private static double[] values(Matrix matrix) {
+        var result = new double[matrix.rows() * matrix.cols()];
+        for (int i = 0; i < matrix.rows(); i++) {
+            for (int j = 0; j < matrix.cols(); j++) {
+                long at = matrix.offset() + (long) i * matrix.stride() + j;
+                result[i * matrix.cols() + j] = matrix.buffer().type() == ElementType.FLOAT32
+                        ? matrix.buffer().toFloats(at, 1)[0]
+                        : matrix.buffer().toDoubles(at, 1)[0];
+            }
+        }
+        return result;
+    }
+
+    private static double tolerance(ElementType type) {
+        return type == ElementType.FLOAT32 ? 1e-4 : 1e-12;
+    }
+
+    private static void assertNear(double[] actual, double[] expected, double bound) {
+        for (int i = 0; i < expected.length; i++) {
+            assertThat(actual[i]).as("element %d", i).isCloseTo(expected[i], within(bound));
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(ElementType.class)
+    void gemmInAllFourOrientations(ElementType type) {
+        for (Blas.Op opA : Blas.Op.values()) {
+            for (Blas.Op opB : Blas.Op.values()) {
+                Matrix a = opA == Blas.Op.NONE ? normal(type, 5, 7) : normal(type, 7, 5);
+                Matrix b = opB == Blas.Op.NONE ? normal(type, 7, 4) : normal(type, 4, 7);
+                Matrix c = normal(type, 5, 4);
+                double[] left = opA == Blas.Op.NONE ? values(a) : Reference.transpose(values(a), 7, 5);
+                double[] right = opB == Blas.Op.NONE ? values(b) : Reference.transpose(values(b), 4, 7);
+                double[] expected = Reference.minus(
+                        Reference.scaled(1.5, Reference.product(left, right, 5, 7, 4)),
+                        Reference.scaled(0.5, values(c)));
+                device.blas().gemm(opA, opB, 1.5, a, b, -0.5, c);
+                assertNear(values(c), expected, tolerance(type));
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(ElementType.class)
+    void syrkWritesOneTriangle(ElementType type) {
+        for (Blas.Op op : Blas.Op.values()) {
+            for (Blas.Triangle triangle : Blas.Triangle.values()) {
+                Matrix a = normal(type, 5, 6);
+                int side = op == Blas.Op.NONE ? 5 : 6;
+                Matrix c = normal(type, side, side);
+                double[] before = values(c);
+                double[] flipped = Reference.transpose(values(a), 5, 6);
+                double[] full = op == Blas.Op.NONE
+                        ? Reference.product(values(a), flipped, 5, 6, 5)
+                        : Reference.product(flipped, values(a), 6, 5, 6);
+                device.blas().syrk(triangle, op, 2, a, 0.5, c);
+                double[] after = values(c);
+                for (int i = 0; i < side; i++) {
+                    for (int j = 0; j < side; j++) {
+                        boolean written = triangle == Blas.Triangle.UPPER ? j >= i : j <= i;
+                        int at = i * side + j;
+                        double expected = written ? 2 * full[at] + 0.5 * before[at] : before[at];
+                        assertThat(after[at]).isCloseTo(expected, within(tolerance(type)));
+                    }
+                }
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(ElementType.class)
+    void symmReadsOneTriangle(ElementType type) {
+        for (Blas.Side side : Blas.Side.values()) {
+            for (Blas.Triangle triangle : Blas.Triangle.values()) {
+                int n = side == Blas.Side.LEFT ? 4 : 6;
+                Matrix a = normal(type, n, n); // not symmetric: the other triangle must not be read
+                Matrix b = normal(type, 4, 6);
+                Matrix c = normal(type, 4, 6);
+                double[] whole = values(a);
+                for (int i = 0; i < n; i++) {
+                    for (int j = 0; j < i; j++) {
+                        if (triangle == Blas.Triangle.UPPER) {
+                            whole[i * n + j] = whole[j * n + i];
+                        } else {
+                            whole[j * n + i] = whole[i * n + j];
+                        }
+                    }
+                }
+                double[] product = side == Blas.Side.LEFT
+                        ? Reference.product(whole, values(b), 4, 4, 6)
+                        : Reference.product(values(b), whole, 4, 6, 6);
+                double[] expected = Reference.minus(Reference.scaled(3, product), values(c));
+                device.blas().symm(side, triangle, 3, a, b, -1, c);
+                assertNear(values(c), expected, tolerance(type));
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(ElementType.class)
+    void svdOfWideTallAndSquare(ElementType type) {
+        int[][] shapes = {{5, 9}, {9, 5}, {6, 6}, {1, 7}, {7, 1}, {40, 70}};
+        for (int[] shape : shapes) {
+            int rank = Math.min(shape[0], shape[1]);
+            Matrix a = normal(type, shape[0], shape[1]);
+            double[] original = values(a);
+            Matrix u = normal(type, shape[0], rank);
+            Matrix vt = normal(type, rank, shape[1]);
+            Buffer s = operands.allocate("s", type, rank + 1);
+            device.solver().svd(a, s, 1, u, vt);
+            double[] singular = values(new Matrix(s, 1, 1, rank, rank));
+            double[] scaled = values(u);
+            for (int i = 0; i < scaled.length; i++) {
+                scaled[i] *= singular[i % rank];
+            }
+            double bound = 10 * tolerance(type);
+            assertNear(Reference.product(scaled, values(vt), shape[0], rank, shape[1]), original, bound);
+            assertOrthonormal(Reference.transpose(values(u), shape[0], rank), rank, shape[0], bound);
+            assertOrthonormal(values(vt), rank, shape[1], bound);
+            for (int i = 1; i < rank; i++) {
+                assertThat(singular[i]).isBetween(0.0, singular[i - 1]);
+            }
+        }
+    }
+
+    private static void assertOrthonormal(double[] rows, int count, int length, double bound) {
+        double[] gram = Reference.product(rows, Reference.transpose(rows, count, length), count, length, count);
+        for (int i = 0; i < count; i++) {
+            for (int j = 0; j < count; j++) {
+                assertThat(gram[i * count + j]).isCloseTo(i == j ? 1 : 0, within(bound));
+            }
+        }
+    }
+
+    @Test
+    void svdRefusesNaN() {
+        Matrix a = normal(ElementType.FLOAT32, 3, 3);
+        a.buffer().copyIn(a.offset(), Float.NaN);
+        Buffer s = operands.floats("s", 3);
+        assertThatThrownBy(() -> device.solver()
+                        .svd(a, s, 0, normal(ElementType.FLOAT32, 3, 3), normal(ElementType.FLOAT32, 3, 3)))
+                .isInstanceOf(DeviceException.NotFinite.class);
+    }
+
+    @Test
+    void shapesThatDoNotFitAndOverlapAreRefused() {
+        Matrix a = normal(ElementType.FLOAT32, 3, 4);
+        Matrix b = normal(ElementType.FLOAT32, 4, 3);
+        Matrix c = normal(ElementType.FLOAT32, 3, 3);
+        assertRefused(() -> device.blas().gemm(Blas.Op.NONE, Blas.Op.NONE, 1, a, a, 0, c), "do not fit");
+        assertRefused(
+                () -> device.blas().gemm(Blas.Op.NONE, Blas.Op.NONE, 1, a, b, 0, normal(ElementType.FLOAT64, 3, 3)),
+                "FLOAT");
+        assertRefused(() -> device.blas().symm(Blas.Side.LEFT, Blas.Triangle.UPPER, 1, c, c, 0, c), "overlaps");
+        Buffer small = operands.floats("small", 8);
+        assertRefused(() -> Matrix.of(small, 0, 3, 3), "needs more");
+        assertRefused(() -> new Matrix(small, 0, 2, 3, 2), "apart");
+        // Two halves of the columns of one matrix are apart, though their rows interleave.
+        Buffer square = operands.floats("square", 64);
+        assertThat(new Matrix(square, 0, 8, 4, 8).overlaps(new Matrix(square, 4, 8, 4, 8))).isFalse();
+        assertThat(new Matrix(square, 0, 8, 4, 8).overlaps(new Matrix(square, 3, 8, 4, 8))).isTrue();
+        assertThat(new Matrix(square, 8, 7, 4, 8).overlaps(new Matrix(square, 7, 7, 4, 8))).isTrue();
+    }
+
+    private static void assertRefused(org.assertj.core.api.ThrowableAssert.ThrowingCallable call, String word) {
+        assertThatThrownBy(call)
+                .isInstanceOf(DeviceException.InvalidOperand.class)
+                .hasMessageContaining(word);
+    }
+}

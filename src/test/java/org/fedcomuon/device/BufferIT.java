@@ -1,0 +1,215 @@
+package org.fedcomuon.device;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.lang.foreign.ValueLayout;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+import java.util.logging.SimpleFormatter;
+import org.junit.jupiter.api.Test;
+
+/** Lifetimes that cannot be got wrong quietly. */
+class BufferIT {
+    @Test
+    void aNewBufferIsZeroAndKeepsWhatIsWritten() {
+        try (Device device = Devices.open("cpu:0");
+                Buffer floats = device.allocate("floats", ElementType.FLOAT32, 600_000);
+                Buffer doubles = device.allocate("doubles", ElementType.FLOAT64, 3)) {
+            assertThat(floats.toFloats(0, 600_000)).containsOnly(0f);
+            var many = new float[500_000]; // more than one stage
+            for (int i = 0; i < many.length; i++) {
+                many[i] = i;
+            }
+            floats.copyIn(3, many);
+            assertThat(floats.toFloats(3, many.length)).isEqualTo(many);
+            assertThat(floats.toFloats(0, 3)).containsOnly(0f);
+            assertThat(floats.segment().getAtIndex(ValueLayout.JAVA_FLOAT, 4)).isEqualTo(1f);
+            doubles.copyIn(1, 2.5, -1.0);
+            assertThat(doubles.toDoubles(0, 3)).containsExactly(0, 2.5, -1.0);
+            floats.zero();
+            assertThat(floats.toFloats(0, 600_000)).containsOnly(0f);
+            assertThat(device.liveBytes()).isEqualTo(600_000 * 4 + 3 * 8);
+        }
+    }
+
+    @Test
+    void copiesOutsideTheBufferAreRefused() {
+        try (Device device = Devices.open("cpu:0");
+                Buffer buffer = device.allocate("x", ElementType.FLOAT32, 4)) {
+            assertThatThrownBy(() -> buffer.copyIn(3, 1f, 2f)).isInstanceOf(DeviceException.InvalidOperand.class);
+            assertThatThrownBy(() -> buffer.copyIn(-1, 1f)).isInstanceOf(DeviceException.InvalidOperand.class);
+            assertThatThrownBy(() -> buffer.toFloats(0, 5)).isInstanceOf(DeviceException.InvalidOperand.class);
+            assertThatThrownBy(() -> buffer.copyIn(0, 1.0)).isInstanceOf(DeviceException.InvalidOperand.class);
+            assertThat(buffer.toFloats(0, 4)).containsOnly(0f);
+        }
+    }
+
+    @Test
+    void closingTwiceIsFineAndUsingAfterwardsIsNot() {
+        try (Device device = Devices.open("cpu:0")) {
+            Buffer buffer = device.allocate("momentum", ElementType.FLOAT32, 10);
+            var segment = buffer.segment();
+            Batch batch = buffer.batch(1, 10);
+            buffer.close();
+            assertThatCode(buffer::close).doesNotThrowAnyException();
+            assertThat(buffer.isClosed()).isTrue();
+            assertThat(device.liveBytes()).isZero();
+            assertThatThrownBy(buffer::segment)
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("momentum of cpu:0 is closed");
+            assertThatThrownBy(() -> segment.get(ValueLayout.JAVA_FLOAT, 0)).isInstanceOf(IllegalStateException.class);
+            assertThatThrownBy(() -> buffer.toFloats(0, 1)).isInstanceOf(IllegalStateException.class);
+            assertThatThrownBy(() -> device.average(batch)).isInstanceOf(IllegalStateException.class);
+        }
+    }
+
+    @Test
+    void aClosedDeviceRefusesEverything() {
+        Device device = Devices.open("cpu:0");
+        device.close();
+        assertThatCode(device::close).doesNotThrowAnyException();
+        assertThatThrownBy(() -> device.allocate("x", ElementType.FLOAT32, 1))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("cpu:0 is closed");
+        assertThatThrownBy(device::liveBytes).isInstanceOf(IllegalStateException.class);
+        assertThatThrownBy(device::blas).isInstanceOf(IllegalStateException.class);
+    }
+
+    @Test
+    void aBufferOfAnotherDeviceIsRefused() {
+        try (Device here = Devices.open("cpu:0");
+                Device there = Devices.open("cpu:1");
+                Buffer x = here.allocate("x", ElementType.FLOAT32, 8);
+                Buffer y = there.allocate("y", ElementType.FLOAT32, 8)) {
+            assertThatThrownBy(() -> here.ema(0.5, x.batch(1, 8), y.batch(1, 8)))
+                    .isInstanceOf(DeviceException.InvalidOperand.class)
+                    .hasMessageContaining("y is on cpu:1, not on cpu:0");
+        }
+    }
+
+    @Test
+    void copiesBetweenDevices() {
+        try (Device here = Devices.open("cpu:0");
+                Device there = Devices.open("cpu:1");
+                Buffer x = here.allocate("x", ElementType.FLOAT32, 8);
+                Buffer y = there.allocate("y", ElementType.FLOAT32, 8);
+                Buffer doubles = here.allocate("z", ElementType.FLOAT64, 8)) {
+            x.copyIn(0, 1f, 2f, 3f);
+            y.copyFrom(x, 1, 4, 2);
+            assertThat(y.toFloats(0, 8)).containsExactly(0, 0, 0, 0, 2, 3, 0, 0);
+            x.copyFrom(x, 0, 4, 3); // within one device, apart
+            assertThat(x.toFloats(0, 8)).containsExactly(1, 2, 3, 0, 1, 2, 3, 0);
+            assertThatThrownBy(() -> x.copyFrom(x, 0, 1, 3)).isInstanceOf(DeviceException.InvalidOperand.class);
+            assertThatThrownBy(() -> x.copyFrom(y, 7, 0, 2)).isInstanceOf(DeviceException.InvalidOperand.class);
+            assertThatThrownBy(() -> x.copyFrom(doubles, 0, 0, 2)).isInstanceOf(DeviceException.InvalidOperand.class);
+        }
+    }
+
+    @Test
+    void moreMemoryThanThereIsIsRefused() {
+        try (Device device = Devices.open("cpu:0")) {
+            assertThatThrownBy(() -> device.allocate("huge", ElementType.FLOAT32, 1L << 50))
+                    .isInstanceOf(DeviceException.OutOfMemory.class)
+                    .hasMessageContaining("bytes asked");
+            assertThatThrownBy(() -> device.allocate("overflow", ElementType.FLOAT64, Long.MAX_VALUE))
+                    .isInstanceOf(DeviceException.InvalidOperand.class);
+            assertThatThrownBy(() -> device.allocate("negative", ElementType.FLOAT64, -1))
+                    .isInstanceOf(DeviceException.InvalidOperand.class);
+            assertThat(device.liveBytes()).isZero();
+        }
+    }
+
+    @Test
+    void aDeviceBelongsToItsThread() throws InterruptedException {
+        try (Device device = Devices.open("cpu:0");
+                Buffer x = device.allocate("x", ElementType.FLOAT32, 8)) {
+            assertThat(failureOn(Thread.ofPlatform(), () -> device.average(x.batch(1, 8))))
+                    .isInstanceOf(WrongThreadException.class)
+                    .hasMessageContaining("cpu:0");
+            assertThat(failureOn(Thread.ofPlatform(), device::close)).isInstanceOf(WrongThreadException.class);
+            assertThat(failureOn(Thread.ofPlatform(), x::close)).isNull();
+            assertThat(device.liveBytes()).isZero();
+        }
+        assertThat(failureOn(Thread.ofVirtual(), () -> Devices.open("cpu:0")))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("virtual");
+    }
+
+    private static Throwable failureOn(Thread.Builder kind, Runnable task) throws InterruptedException {
+        var failure = new AtomicReference<Throwable>();
+        Thread thread = kind.unstarted(() -> {
+            try {
+                task.run();
+            } catch (RuntimeException e) {
+                failure.set(e);
+            }
+        });
+        thread.start();
+        thread.join();
+        return failure.get();
+    }
+
+    @Test
+    void buffersLeftOpenAreReportedWhenTheDeviceCloses() {
+        List<String> log = captureWarnings(Device.class, () -> {
+            Device device = Devices.open("cpu:3");
+            Buffer forgotten = device.allocate("forgotten", ElementType.FLOAT32, 100);
+            Buffer closed = device.allocate("closed", ElementType.FLOAT32, 100);
+            closed.close();
+            device.close();
+            assertThat(forgotten.isClosed()).isTrue();
+        });
+        assertThat(log).singleElement().asString().contains("cpu:3", "1 buffers", "forgotten (400 bytes)");
+    }
+
+    @Test
+    void aBufferNobodyHoldsIsReportedAndFreed() {
+        try (Device device = Devices.open("cpu:4")) {
+            List<String> log = captureWarnings(Buffer.class, () -> {
+                device.allocate("dropped", ElementType.FLOAT32, 100);
+                // The collector decides when; a bounded wait for something that always comes.
+                long deadline = System.nanoTime() + 20_000_000_000L;
+                while (device.liveBytes() > 0 && System.nanoTime() < deadline) {
+                    System.gc();
+                    Thread.onSpinWait();
+                }
+            });
+            assertThat(device.liveBytes()).isZero();
+            assertThat(log).singleElement().asString().contains("cpu:4", "dropped (400 bytes)");
+        }
+    }
+
+    private static List<String> captureWarnings(Class<?> source, Runnable task) {
+        var messages = new CopyOnWriteArrayList<String>();
+        var handler = new Handler() {
+            private final SimpleFormatter formatter = new SimpleFormatter();
+
+            @Override
+            public void publish(LogRecord entry) {
+                messages.add(formatter.formatMessage(entry));
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+        };
+        Logger logger = Logger.getLogger(source.getName());
+        logger.addHandler(handler);
+        logger.setUseParentHandlers(false);
+        try {
+            task.run();
+        } finally {
+            logger.removeHandler(handler);
+            logger.setUseParentHandlers(true);
+        }
+        return messages;
+    }
+}

@@ -1,0 +1,360 @@
+package org.fedcomuon.device;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.within;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.RepetitionInfo;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Every operation through Panama against {@link Reference}, at random odd sizes: what is passed where is what this tests;
+ * the arithmetic of the kernels has its own tests beside them. {@code -Dtests.seed} replays a run.
+ */
+class DeviceOperationsIT {
+    private static final long SEED = Long.getLong("tests.seed", System.nanoTime());
+    private static final int[] SIZES = {1, 7, 63, 64, 65, 1000};
+    private static final double EPSILON = Math.ulp(1.0f);
+
+    private Device device;
+    private Operands operands;
+
+    @BeforeEach
+    void open() {
+        device = Devices.open("cpu:0", 2, InstructionSet.AUTO);
+        operands = new Operands(device, SEED);
+    }
+
+    @AfterEach
+    void close() {
+        operands.close();
+        assertThat(device.liveBytes()).isZero();
+        device.close();
+    }
+
+    /** Runs {@code body} with operands whose seed is in the failure's message. */
+    private void random(RepetitionInfo repetition, Consumer<Operands> body) {
+        long seed = SEED + repetition.getCurrentRepetition();
+        try (var random = new Operands(device, seed)) {
+            body.accept(random);
+        } catch (AssertionError | RuntimeException e) {
+            throw new AssertionError("replay with -Dtests.seed=" + SEED, e);
+        }
+    }
+
+    private static void assertNear(double[] actual, double[] expected, double bound) {
+        assertThat(actual).hasSameSizeAs(expected);
+        for (int j = 0; j < actual.length; j++) {
+            assertThat(actual[j]).as("element %d", j).isCloseTo(expected[j], within(bound));
+        }
+    }
+
+    /** Rounding of a sum of {@code terms} products of normal numbers, each well below 6. */
+    private static double bound(int terms) {
+        return 36 * (terms + 2) * EPSILON;
+    }
+
+    @RepeatedTest(20)
+    void ema(RepetitionInfo repetition) {
+        random(repetition, random -> {
+            int clients = random.choose(1, 2, 5, 17);
+            int n = random.choose(SIZES);
+            Batch x = random.normal("x", clients, n);
+            Batch y = random.normal("y", clients, n);
+            double[][] before = Operands.clients(y);
+            double a = random.fraction();
+            device.ema(a, x, y);
+            for (int k = 0; k < clients; k++) {
+                assertNear(Operands.client(y, k), Reference.ema(a, Operands.client(x, k), before[k]), bound(2));
+            }
+        });
+    }
+
+    @RepeatedTest(20)
+    void composeMomentum(RepetitionInfo repetition) {
+        random(repetition, random -> {
+            int clients = random.choose(1, 3, 10);
+            int n = random.choose(SIZES);
+            int d = random.choose(1, 2, 5, 8, 9);
+            Batch h = random.normal("H", clients, n * d);
+            Batch v = random.normal("v", clients, d);
+            Batch m = random.normal("M", clients, n);
+            double[][] before = Operands.clients(m);
+            double b = random.fraction();
+            device.composeMomentum(b, h, v, m);
+            for (int k = 0; k < clients; k++) {
+                double[] expected = Reference.compose(b, Operands.client(h, k), Operands.client(v, k), before[k]);
+                assertNear(Operands.client(m, k), expected, bound(d));
+            }
+        });
+    }
+
+    @RepeatedTest(20)
+    void stormThenProjectAndCompose(RepetitionInfo repetition) {
+        random(repetition, random -> {
+            int clients = random.choose(1, 3, 10);
+            int n = random.choose(SIZES);
+            int d = random.choose(1, 3, 8);
+            Batch gNew = random.normal("Gnew", clients, n * d);
+            Batch gOld = random.normal("Gold", clients, n * d);
+            Batch h = random.normal("H", clients, n * d);
+            Batch v = random.normal("v", clients, d);
+            Batch m = random.normal("M", clients, n);
+            Buffer norms = random.doubles("norms", clients);
+            double[][] beforeH = Operands.clients(h);
+            double[][] beforeM = Operands.clients(m);
+            double g = random.fraction();
+            double b = random.fraction();
+
+            device.storm(g, gNew, gOld, h, norms);
+            double radius = norms.toDoubles(0, 1)[0] * 0.7; // bites for client 0, and perhaps for others
+            for (int k = 0; k < clients; k++) {
+                double[] expected = Reference.storm(g, Operands.client(gNew, k), Operands.client(gOld, k), beforeH[k]);
+                assertNear(Operands.client(h, k), expected, bound(2));
+                double[] exact = Operands.client(h, k);
+                assertThat(norms.toDoubles(k, 1)[0])
+                        .isCloseTo(Reference.norm(exact), within(1e-12 * Reference.norm(exact)));
+            }
+
+            double[][] tracked = Operands.clients(h);
+            device.projectComposeMomentum(radius, norms, b, h, v, m);
+            for (int k = 0; k < clients; k++) {
+                double scale = Math.min(1, radius / Reference.norm(tracked[k]));
+                double[] projected = Reference.scaled(scale, tracked[k]);
+                assertNear(Operands.client(h, k), projected, bound(1));
+                double[] expected = Reference.compose(b, projected, Operands.client(v, k), beforeM[k]);
+                assertNear(Operands.client(m, k), expected, bound(2 * d));
+            }
+        });
+    }
+
+    @RepeatedTest(10)
+    void averageUniformAndWeighted(RepetitionInfo repetition) {
+        random(repetition, random -> {
+            int clients = random.choose(1, 2, 10, 17);
+            int n = random.choose(SIZES);
+            Batch x = random.normal("x", clients, n);
+            double[] weights = new double[clients];
+            Arrays.setAll(weights, k -> k == 1 ? 0.0 : 0.5 + random.fraction());
+            double[] expected = Reference.mean(weights, Operands.clients(x));
+            device.average(x, weights);
+            for (int k = 0; k < clients; k++) {
+                assertNear(Operands.client(x, k), expected, bound(1));
+            }
+
+            Batch y = random.normal("y", clients, n);
+            Arrays.fill(weights, 1.0);
+            double[] uniform = Reference.mean(weights, Operands.clients(y));
+            device.average(y);
+            for (int k = 0; k < clients; k++) {
+                assertNear(Operands.client(y, k), uniform, bound(1));
+            }
+        });
+    }
+
+    @RepeatedTest(10)
+    void vectorStepAndNorm(RepetitionInfo repetition) {
+        random(repetition, random -> {
+            int clients = random.choose(1, 4, 17);
+            int n = random.choose(SIZES);
+            Batch m = random.normal("m", clients, n);
+            Batch w = random.normal("w", clients, n);
+            Buffer norms = random.doubles("norms", clients);
+            device.norm(m, norms);
+            double[][] before = Operands.clients(w);
+            double eta = random.fraction();
+            device.vectorStep(StepRule.PLAIN, eta, m, w);
+            double[][] between = Operands.clients(w);
+            device.vectorStep(StepRule.NORMALIZED, eta, m, w);
+            for (int k = 0; k < clients; k++) {
+                double[] direction = Operands.client(m, k);
+                double norm = Reference.norm(direction);
+                assertThat(norms.toDoubles(k, 1)[0]).isCloseTo(norm, within(1e-12 * norm));
+                assertNear(between[k], Reference.minus(before[k], Reference.scaled(eta, direction)), bound(2));
+                double[] unit = Reference.scaled(eta / norm, direction);
+                assertNear(Operands.client(w, k), Reference.minus(between[k], unit), bound(2));
+            }
+        });
+    }
+
+    @RepeatedTest(6)
+    void newtonSchulzOfMixedShapes(RepetitionInfo repetition) {
+        random(repetition, random -> {
+            int clients = random.choose(1, 3);
+            int[][] shapes = {{6, 25}, {16, 150}, {33, 4}, {1, 7}, {7, 1}, {20, 20}, {64, 65}};
+            // Each operand keeps the blocks in another order, so that offsets mixed up would show.
+            var blocks = new ArrayList<MatrixBlock>();
+            int size = Arrays.stream(shapes).mapToInt(s -> s[0] * s[1]).sum();
+            int forward = 0;
+            for (int[] shape : shapes) {
+                int length = shape[0] * shape[1];
+                long backward = (long) size - forward - length;
+                blocks.add(new MatrixBlock(shape[0], shape[1], forward, backward, backward, 0.5 + blocks.size()));
+                forward += length;
+            }
+            var steps = List.of(
+                    new SchulzStep(4.0848, -6.8946, 2.9270),
+                    new SchulzStep(3.9505, -6.3029, 2.6377),
+                    new SchulzStep(3.7418, -5.5913, 2.3037));
+            var what = new SmallSchulz(blocks, steps, 1.02);
+            Batch m = random.normal("M", clients, size);
+            Batch o = random.normal("O", clients, size);
+            Batch w = random.normal("W", clients, size);
+            double[][] before = Operands.clients(w);
+            double eta = random.fraction();
+
+            device.newtonSchulz(what, m, o);
+            device.newtonSchulzStep(what, m, eta, w);
+            for (int k = 0; k < clients; k++) {
+                for (MatrixBlock block : blocks) {
+                    int length = (int) (block.rows() * block.cols());
+                    double[] momentum = slice(Operands.client(m, k), block.momentumOffset(), length);
+                    double[] expected = Reference.newtonSchulz(
+                            steps, 1.02, momentum, (int) block.rows(), (int) block.cols());
+                    double[] result = slice(Operands.client(o, k), block.resultOffset(), length);
+                    assertNear(result, expected, 2e-4);
+                    double[] moved = slice(Operands.client(w, k), block.weightOffset(), length);
+                    double[] from = slice(before[k], block.weightOffset(), length);
+                    double step = eta * block.scale();
+                    assertNear(moved, Reference.minus(from, Reference.scaled(step, expected)), 2e-4 * step + 1e-6);
+                }
+            }
+
+            device.newtonSchulz(new SmallSchulz(inPlace(blocks), steps, 1.02), m, m);
+            for (int k = 0; k < clients; k++) {
+                for (MatrixBlock block : blocks) {
+                    int length = (int) (block.rows() * block.cols());
+                    assertThat(slice(Operands.client(m, k), block.momentumOffset(), length))
+                            .isEqualTo(slice(Operands.client(o, k), block.resultOffset(), length));
+                }
+            }
+        });
+    }
+
+    private static List<MatrixBlock> inPlace(List<MatrixBlock> blocks) {
+        return blocks.stream()
+                .map(b -> MatrixBlock.at(b.momentumOffset(), b.rows(), b.cols()))
+                .toList();
+    }
+
+    private static double[] slice(double[] values, long from, int length) {
+        return Arrays.copyOfRange(values, (int) from, (int) from + length);
+    }
+
+    @Test
+    void theFirstNaNIsFound() {
+        Buffer x = operands.floats("x", 3 * 50_000);
+        Batch batch = x.batch(3, 50_000);
+        assertThat(device.firstNotFinite(batch)).isEmpty();
+        x.copyIn(2 * 50_000 + 17, Float.NEGATIVE_INFINITY);
+        x.copyIn(50_000 + 40_001, Float.NaN);
+        x.copyIn(50_000 + 40_002, Float.NaN);
+        assertThat(device.firstNotFinite(batch)).isEqualTo(Optional.of(new Place(1, -1, 40_001)));
+    }
+
+    @Test
+    void aMatrixWithNaNIsNamedAndNothingIsWritten() {
+        var blocks = List.of(MatrixBlock.at(0, 4, 5), MatrixBlock.at(20, 3, 3));
+        var what = new SmallSchulz(blocks, Collections.nCopies(5, new SchulzStep(3.4445, -4.7750, 2.0315)), 1);
+        Buffer m = operands.floats("M", 2 * 29);
+        Buffer w = operands.floats("W", 2 * 29);
+        float[] ones = new float[2 * 29];
+        Arrays.fill(ones, 1);
+        m.copyIn(0, ones);
+        m.copyIn(29 + 20 + 7, Float.NaN);
+        assertThatThrownBy(() -> device.newtonSchulzStep(what, m.batch(2, 29), 0.1, w.batch(2, 29)))
+                .isInstanceOfSatisfying(
+                        DeviceException.NotFinite.class, e -> assertThat(e.place()).isEqualTo(new Place(1, 1, 7)));
+        assertThat(w.toFloats(0, 2 * 29)).containsOnly(0f);
+    }
+
+    @Test
+    void aNormThatIsNotFiniteIsNamed() {
+        Buffer h = operands.floats("H", 6);
+        Buffer m = operands.floats("M", 6);
+        Buffer v = operands.floats("v", 2);
+        Buffer norms = operands.doubles("norms", 2);
+        norms.copyIn(1, Double.NaN);
+        assertThatThrownBy(() -> device.projectComposeMomentum(
+                        1, norms, 0.5, h.batch(2, 3), v.batch(2, 1), m.batch(2, 3)))
+                .isInstanceOfSatisfying(
+                        DeviceException.NotFinite.class, e -> assertThat(e.place().client()).isEqualTo(1));
+    }
+
+    @Test
+    void operandsThatDoNotFitAreRefused() {
+        Buffer x = operands.floats("x", 100);
+        Buffer y = operands.floats("y", 100);
+        Buffer doubles = operands.doubles("doubles", 100);
+        Batch whole = x.batch(10, 10);
+
+        assertRefused(() -> device.ema(0.5, x.batch(5, 10), y.batch(10, 10)), "clients");
+        assertRefused(() -> device.ema(0.5, x.batch(10, 9), y.batch(10, 10)), "elements");
+        assertRefused(() -> device.ema(1.5, whole, y.batch(10, 10)), "a = 1.5");
+        assertRefused(() -> device.ema(Double.NaN, whole, y.batch(10, 10)), "a = ");
+        assertRefused(() -> device.ema(0.5, whole, x.batch(10, 10)), "overlaps");
+        assertRefused(() -> device.ema(0.5, doubles.batch(10, 10), y.batch(10, 10)), "FLOAT64");
+        assertRefused(() -> device.composeMomentum(0.5, whole, y.batch(10, 3), y.batch(10, 3)), "times");
+        assertRefused(() -> device.storm(0.5, whole, whole, y.batch(10, 10), x), "FLOAT64");
+        assertRefused(
+                () -> device.norm(whole, operands.doubles("few", 9)), "room for 9 norms");
+        assertRefused(() -> device.average(whole, new double[] {1, 2}), "2 weights");
+        assertRefused(() -> device.average(whole, new double[10]), "sum to 0");
+        var outside = new SmallSchulz(List.of(MatrixBlock.at(5, 2, 3)), List.of(), 1);
+        assertRefused(() -> device.newtonSchulz(outside, whole, y.batch(10, 10)), "outside");
+        var tooLong = new SmallSchulz(List.of(MatrixBlock.at(0, 129, 129)), List.of(), 1);
+        Buffer square = operands.floats("square", 129 * 129);
+        assertRefused(() -> device.newtonSchulz(tooLong, square.batch(1, 129 * 129), square.batch(1, 129 * 129)), "128");
+    }
+
+    @Test
+    void batchesStayInsideTheirBuffer() {
+        Buffer x = operands.floats("x", 100);
+        assertRefused(() -> x.batch(10, 11), "do not fit");
+        assertRefused(() -> new Batch(x, 1, 10, 10, 10), "do not fit");
+        assertRefused(() -> new Batch(x, -1, 1, 1, 1), "negative");
+        assertRefused(() -> new Batch(x, 0, 3, 1, Long.MAX_VALUE / 2), "do not fit");
+        assertRefused(() -> new Batch(x, Long.MAX_VALUE, 1, 1, 1), "do not fit");
+        assertThat(new Batch(x, 0, 0, 1000, 1000).clients()).isZero();
+        assertThat(new Batch(x, 99, 7, 1, 0).client(6).offset()).isEqualTo(99);
+    }
+
+    private static void assertRefused(org.assertj.core.api.ThrowableAssert.ThrowingCallable call, String word) {
+        assertThatThrownBy(call)
+                .isInstanceOf(DeviceException.InvalidOperand.class)
+                .hasMessageContaining(word);
+    }
+
+    @Test
+    void theSameBitsWithOneTwoAndFourThreads() {
+        var results = new ArrayList<float[]>();
+        for (int threads : new int[] {1, 2, 4}) {
+            try (Device other = Devices.open("cpu:1", threads, InstructionSet.AUTO);
+                    var same = new Operands(other, 7)) {
+                int n = 50_021;
+                Batch h = same.normal("H", 5, 2 * n);
+                Batch m = same.normal("M", 5, n);
+                Buffer norms = same.doubles("norms", 5);
+                other.storm(0.3, same.normal("a", 5, 2 * n), same.normal("b", 5, 2 * n), h, norms);
+                other.projectComposeMomentum(
+                        norms.toDoubles(0, 1)[0] / 2, norms, 0.2, h, same.normal("v", 5, 2), m);
+                other.average(m);
+                var blocks = List.of(MatrixBlock.at(0, 120, 256), MatrixBlock.at(120 * 256, 16, 150));
+                other.newtonSchulz(
+                        new SmallSchulz(blocks, Collections.nCopies(5, new SchulzStep(3.4445, -4.775, 2.0315)), 1), m, m);
+                results.add(m.buffer().toFloats(0, (int) m.buffer().length()));
+            }
+        }
+        assertThat(results.get(1)).isEqualTo(results.get(0));
+        assertThat(results.get(2)).isEqualTo(results.get(0));
+    }
+}

@@ -1,0 +1,78 @@
+package org.fedcomuon.device;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+
+/** Random operands for tests, at odd offsets and strides so that nothing is aligned by luck. Closes what it has made. */
+final class Operands implements AutoCloseable {
+    private final Device device;
+    private final Random random;
+    private final List<Buffer> made = new ArrayList<>();
+
+    Operands(Device device, long seed) {
+        this.device = device;
+        this.random = new Random(seed);
+    }
+
+    int choose(int... from) {
+        return from[random.nextInt(from.length)];
+    }
+
+    double fraction() {
+        return random.nextDouble();
+    }
+
+    double normal() {
+        return random.nextGaussian();
+    }
+
+    Buffer allocate(String label, ElementType type, long length) {
+        Buffer buffer = device.allocate(label, type, length);
+        made.add(buffer);
+        return buffer;
+    }
+
+    Buffer floats(String label, long length) {
+        return allocate(label, ElementType.FLOAT32, length);
+    }
+
+    Buffer doubles(String label, long length) {
+        return allocate(label, ElementType.FLOAT64, length);
+    }
+
+    /** A batch of normal numbers somewhere inside a buffer that is larger than it. */
+    Batch normal(String label, int clients, int length) {
+        long offset = random.nextInt(5);
+        long stride = (long) length + random.nextInt(4);
+        Buffer buffer = floats(label, offset + clients * stride + random.nextInt(3));
+        var values = new float[(int) buffer.length()];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = (float) random.nextGaussian();
+        }
+        buffer.copyIn(0, values);
+        return new Batch(buffer, offset, clients, length, stride);
+    }
+
+    static double[] client(Batch batch, int k) {
+        float[] values = batch.buffer().toFloats(batch.offset() + k * batch.stride(), (int) batch.length());
+        var result = new double[values.length];
+        for (int i = 0; i < values.length; i++) {
+            result[i] = values[i];
+        }
+        return result;
+    }
+
+    static double[][] clients(Batch batch) {
+        var result = new double[(int) batch.clients()][];
+        for (int k = 0; k < result.length; k++) {
+            result[k] = client(batch, k);
+        }
+        return result;
+    }
+
+    @Override
+    public void close() {
+        made.reversed().forEach(Buffer::close);
+    }
+}
