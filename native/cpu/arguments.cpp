@@ -9,9 +9,12 @@ namespace {
 
 int64_t hull(const Extent &e) { return (e.count - 1) * e.stride + e.length; }
 
+// One piece, or the same one again and again.
+bool single(const Extent &e) { return e.count == 1 || e.stride == 0; }
+
 // Does [a, a+a_length) meet any of b's pieces? Only the pieces around it can.
 bool piece_meets(int64_t a, int64_t a_length, const Extent &b, int64_t b_start) {
-    if (b.stride == 0) return a < b_start + b.length && b_start < a + a_length;
+    if (single(b)) return a < b_start + b.length && b_start < a + a_length;
     int64_t near = (a - b_start) / b.stride;
     for (int64_t k = near - 1; k <= near + (a_length / b.stride) + 1; ++k) {
         if (k < 0 || k >= b.count) continue;
@@ -31,11 +34,11 @@ bool overlap(const Extent &a, const Extent &b) {
     const Extent &low = a_first ? a : b;
     const Extent &high = a_first ? b : a;
     const auto high_start = static_cast<int64_t>(high.start - low.start);
-    if (high.count == 1) return piece_meets(high_start, high.length, low, 0);
-    if (low.count == 1) return piece_meets(0, low.length, high, high_start);
+    if (single(high)) return piece_meets(high_start, high.length, low, 0);
+    if (single(low)) return piece_meets(0, low.length, high, high_start);
     // With one stride every piece of `high` lies alike relative to `low`, but for the first and last ones;
     // where the strides differ we look at each piece.
-    if (low.stride == high.stride && low.stride > 0) {
+    if (low.stride == high.stride) {
         const int64_t phase = high_start % low.stride;
         return phase < low.length || phase + high.length > low.stride;
     }
@@ -46,8 +49,10 @@ bool overlap(const Extent &a, const Extent &b) {
 }
 
 Arguments &Arguments::sizes(int64_t clients, int64_t n) {
+    int64_t all = 0;
     require(clients >= 0, "clients = %" PRId64 " is negative", clients);
-    return require(n >= 0, "n = %" PRId64 " is negative", n);
+    require(n >= 0, "n = %" PRId64 " is negative", n);
+    return require(product(clients, n, &all), "%" PRId64 " clients of %" PRId64 " elements do not fit int64", clients, n);
 }
 
 Arguments &Arguments::fraction(const char *name, double value) {
@@ -65,6 +70,7 @@ Arguments &Arguments::batch(const char *name, const void *base, int64_t clients,
             "the stride of %s, %" PRId64 ", is less than the %" PRId64 " elements of a client", name, stride, n);
     int64_t reach = 0;
     int64_t end = 0;
+    if (clients == 1) stride = 0;  // there is no second client to be far from
     require(stride >= 0 && product(clients - 1, stride, &reach) && sum(reach, n, &reach) &&
                 product(reach, element_bytes, &reach) && sum(static_cast<int64_t>(address), reach, &end),
             "%s with %" PRId64 " clients, %" PRId64 " elements and stride %" PRId64 " does not fit the address space", name,

@@ -28,8 +28,8 @@ struct Kernels {
     void (*ema)(int64_t n, float a, float keep, const float *x, float *y);
     // m = keep m + b sum_i v_i h_i, h_i = h + i * block; keep == 0 does not read m
     void (*compose)(int64_t n, int64_t d, int64_t block, float b, float keep, const float *h, const float *v, float *m);
-    // h_i = scale h_i first, in the same pass
-    void (*scale_compose)(int64_t n, int64_t d, int64_t block, float scale, float b, float keep, float *h, const float *v,
+    // h_i = scale h_i first, in the same pass; 0 < scale < 1, below the range of float too
+    void (*scale_compose)(int64_t n, int64_t d, int64_t block, double scale, float b, float keep, float *h, const float *v,
                           float *m);
     // h = g_new + keep (h - g_old); returns the sum of squares of the result
     double (*storm)(int64_t n, float keep, const float *g_new, const float *g_old, float *h);

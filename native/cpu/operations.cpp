@@ -37,7 +37,7 @@ double norm_of(const double *sums, int64_t client, int64_t pieces) {
 }
 
 void norms_of(const double *sums, int64_t clients, int64_t n, double *norms) {
-    for (int64_t k = 0; k < clients; ++k) norms[k] = norm_of(sums, k, pieces_of(n));
+    for (int64_t k = 0; k < clients && n > 0; ++k) norms[k] = norm_of(sums, k, pieces_of(n));
 }
 
 void sum_pieces(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t stride, double *sums) {
@@ -132,7 +132,7 @@ fcm_status fcm_storm(fcm_context *context, int64_t clients, int64_t n, double g,
         arguments.read("g_new", g_new, clients, n, g_new_stride)
             .read("g_old", g_old, clients, n, g_old_stride)
             .write("h", h, clients, n, h_stride)
-            .batch("norms", norms, 1, clients, clients, fcm::kDouble, true);
+            .batch("norms", norms, 1, n > 0 ? clients : 0, clients, fcm::kDouble, true);
         int64_t needed = 0;
         arguments.require(!arguments.ok() || fcm::sum_bytes(clients, n, &needed), "the workspace does not fit int64");
         arguments.workspace(workspace, workspace_bytes, needed).disjoint();
@@ -177,8 +177,7 @@ fcm_status fcm_project_compose_momentum(fcm_context *context, int64_t clients, i
             float *out = m + k * m_stride + start;
             const float *weights = v + k * v_stride;
             if (norms[k] > radius) {
-                const auto scale = static_cast<float>(radius / norms[k]);
-                context->kernels.scale_compose(length, d, n, scale, fresh, keep, block, weights, out);
+                context->kernels.scale_compose(length, d, n, radius / norms[k], fresh, keep, block, weights, out);
             } else {
                 context->kernels.compose(length, d, n, fresh, keep, block, weights, out);
             }
@@ -193,7 +192,7 @@ fcm_status fcm_norm(fcm_context *context, int64_t clients, int64_t n, const floa
     return guarded(function, error, [&] {
         Arguments arguments(function, error);
         arguments.context(context).sizes(clients, n).read("x", x, clients, n, x_stride);
-        arguments.batch("norms", norms, 1, clients, clients, fcm::kDouble, true);
+        arguments.batch("norms", norms, 1, n > 0 ? clients : 0, clients, fcm::kDouble, true);
         int64_t needed = 0;
         arguments.require(!arguments.ok() || fcm::sum_bytes(clients, n, &needed), "the workspace does not fit int64");
         arguments.workspace(workspace, workspace_bytes, needed).disjoint();

@@ -183,12 +183,15 @@ inline void tile_columns(int64_t rows, int64_t from, const Stretch &stretch, con
 
 inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// Tile rows lie within blocks of 8 and tile columns start at the block's vector, so the blocks on the diagonal are whole.
+// Of blocks of 8 x 8; those on the diagonal are whole already, see kDiagonal.
 void mirror_upper(float *a, int64_t width) {
     for (int64_t i = 0; i < width; i += 8) {
         for (int64_t j = i + 8; j < width; j += 8) transpose8(a + i * width + j, width, a + j * width + i, width);
     }
 }
+
+// Tile columns start at a multiple of this, so that every tile reaches back to its 8 x 8 block on the diagonal.
+constexpr int64_t kDiagonal = kVector < 8 ? 8 : kVector;
 
 // Rows of Q that fit the first-level cache together while every tile passes over them.
 constexpr int64_t kCachedFloats = 8192;
@@ -200,7 +203,7 @@ void symmetric_product(int64_t side, int64_t width, int64_t depth, const float *
         const Stretch stretch{smaller(stretch_depth, depth - k), k > 0, k + stretch_depth >= depth};
         const float *rows = q + k * width;
         for (int64_t i = 0; i < side; i += kTileRows) {
-            const int64_t from = i / kVector * kVector;
+            const int64_t from = i / kDiagonal * kDiagonal;
             tile_columns(smaller(kTileRows, side - i), from, stretch, rows + i, width, rows, width, s.at(i * width));
         }
     }

@@ -11,8 +11,8 @@ import org.fedcomuon.device.Device;
 import org.fedcomuon.device.ElementType;
 
 /**
- * The compositional-gradient kernels against the memory of the machine. They do next to no arithmetic, so the limit is a
- * STREAM triad of the same number of elements, with ordinary or non-temporal stores, whichever is faster.
+ * The compositional-gradient kernels against the memory of the machine. They do next to no arithmetic, so the limit is
+ * a STREAM triad of the same number of elements, with ordinary or non-temporal stores, whichever is faster.
  *
  * <p>{@code elements} counts the elements of H over all clients (d blocks of n a client).
  */
@@ -53,8 +53,8 @@ public final class ComposeBench {
             Batch batchH = h.batch(CLIENTS, length);
             Batch batchM = m.batch(CLIENTS, n);
             Batch batchV = v.batch(CLIENTS, d);
-            Runnable storm = () ->
-                    device.storm(0.9, gNew.batch(CLIENTS, length), gOld.batch(CLIENTS, length), batchH, norms);
+            Runnable storm =
+                    () -> device.storm(0.9, gNew.batch(CLIENTS, length), gOld.batch(CLIENTS, length), batchH, norms);
             device.norm(batchH, norms);
             double everyNorm = norms.toDoubles(0, 1)[0];
             Map<String, Timing> timings = new Interleaved()
@@ -66,8 +66,7 @@ public final class ComposeBench {
                     })
                     .add("storm + project_compose_momentum, inside the ball", () -> {
                         storm.run();
-                        device.projectComposeMomentum(
-                                Double.POSITIVE_INFINITY, norms, 0.1, batchH, batchV, batchM);
+                        device.projectComposeMomentum(Double.POSITIVE_INFINITY, norms, 0.1, batchH, batchV, batchM);
                     })
                     .add("compose_momentum", () -> device.composeMomentum(0.1, batchH, batchV, batchM))
                     .measure(rounds);
@@ -76,14 +75,20 @@ public final class ComposeBench {
             long stormBytes = 4 * word * total; // reads Gnew, Gold, H; writes H
             long composeBytes = word * (total + 2L * CLIENTS * n + (long) CLIENTS * d); // reads H, M, v; writes M
             Map<String, Long> bytes = Map.of(
-                    "triad", 3 * word * total,
-                    "triad, non-temporal", 3 * word * total,
-                    "storm + project_compose_momentum, projecting", stormBytes + composeBytes + word * total,
-                    "storm + project_compose_momentum, inside the ball", stormBytes + composeBytes,
-                    "compose_momentum", composeBytes);
+                    "triad",
+                    3 * word * total,
+                    "triad, non-temporal",
+                    3 * word * total,
+                    "storm + project_compose_momentum, projecting",
+                    stormBytes + composeBytes + word * total,
+                    "storm + project_compose_momentum, inside the ball",
+                    stormBytes + composeBytes,
+                    "compose_momentum",
+                    composeBytes);
             double limit = Math.max(
                     bytes.get("triad") / timings.get("triad").median(),
-                    bytes.get("triad, non-temporal") / timings.get("triad, non-temporal").median());
+                    bytes.get("triad, non-temporal")
+                            / timings.get("triad, non-temporal").median());
             var rows = new ArrayList<BenchReport.Row>();
             timings.forEach((name, timing) -> rows.add(new BenchReport.Row(
                     "%.0e elements, d = %d: %s".formatted((double) total, d, name),

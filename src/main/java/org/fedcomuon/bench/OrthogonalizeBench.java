@@ -19,9 +19,9 @@ import org.fedcomuon.device.StepRule;
 import org.fedcomuon.internal.OpenBlasLibrary;
 
 /**
- * A Newton-Schulz weight step of the ten-client LeNet: one call of ours against the loop a user would write over OpenBLAS
- * calls, a matrix at a time, with symmetric and with plain products and with OpenBLAS at one thread and at all of them.
- * Both sides must give the same weights before anything is timed.
+ * A Newton-Schulz weight step of the ten-client LeNet: one call of ours against the loop a user would write over
+ * OpenBLAS calls, a matrix at a time, with symmetric and with plain products and with OpenBLAS at one thread and at all
+ * of them. Both sides must give the same weights before anything is timed.
  */
 public final class OrthogonalizeBench {
     private static final int CLIENTS = 10;
@@ -30,8 +30,7 @@ public final class OrthogonalizeBench {
 
     private static final double ETA = 0.01;
     private static final int[][] LENET = {{6, 25}, {16, 150}, {120, 256}, {10, 120}};
-    private static final List<SchulzStep> JORDAN =
-            Collections.nCopies(5, new SchulzStep(3.4445, -4.7750, 2.0315));
+    private static final List<SchulzStep> JORDAN = Collections.nCopies(5, new SchulzStep(3.4445, -4.7750, 2.0315));
 
     private OrthogonalizeBench() {}
 
@@ -59,11 +58,14 @@ public final class OrthogonalizeBench {
 
             String us = "fedcomuon, one call, %d threads".formatted(device.threads());
             var contest = new Interleaved()
-                    .add(us, () -> device.newtonSchulzStep(
-                            what, m.batch(CLIENTS, perClient), ETA, ours.batch(CLIENTS, perClient)));
+                    .add(
+                            us,
+                            () -> device.newtonSchulzStep(
+                                    what, m.batch(CLIENTS, perClient), ETA, ours.batch(CLIENTS, perClient)));
             for (int threads : device.threads() > 1 ? new int[] {1, device.threads()} : new int[] {1}) {
                 for (boolean symmetric : new boolean[] {true, false}) {
-                    String name = "OpenBLAS loop, %s, %d threads".formatted(symmetric ? "syrk + symm" : "gemm", threads);
+                    String name =
+                            "OpenBLAS loop, %s, %d threads".formatted(symmetric ? "syrk + symm" : "gemm", threads);
                     contest.add(name, () -> {
                         OpenBlasLibrary.setThreads(threads);
                         loop.step(symmetric, m, theirs, perClient);
@@ -75,7 +77,11 @@ public final class OrthogonalizeBench {
             double our = timings.get(us).median();
             var rows = timings.entrySet().stream()
                     .map(e -> new BenchReport.Row(
-                            e.getKey(), e.getValue().median(), e.getValue().spread(), 0, e.getValue().median() / our))
+                            e.getKey(),
+                            e.getValue().median(),
+                            e.getValue().spread(),
+                            0,
+                            e.getValue().median() / our))
                     .toList();
             return new BenchReport(
                     "orthogonalize",
@@ -141,8 +147,7 @@ public final class OrthogonalizeBench {
                     var momentum = m.batch(CLIENTS, perClient).client(client).slice(at, size);
                     device.norm(momentum, norm);
                     double inverse = 1 / norm.segment().get(ValueLayout.JAVA_DOUBLE, 0);
-                    MemorySegment.copy(
-                            m.segment(), 4 * (client * perClient + at), x.segment(), 0, 4 * size);
+                    MemorySegment.copy(m.segment(), 4 * (client * perClient + at), x.segment(), 0, 4 * size);
                     scale(x, size, (float) inverse);
                     Matrix from = Matrix.of(x, 0, rows, cols);
                     Matrix to = Matrix.of(y, 0, rows, cols);
@@ -182,8 +187,7 @@ public final class OrthogonalizeBench {
         private static void scale(Buffer buffer, long size, float factor) {
             MemorySegment segment = buffer.segment();
             for (long i = 0; i < size; i++) {
-                segment.setAtIndex(
-                        ValueLayout.JAVA_FLOAT, i, factor * segment.getAtIndex(ValueLayout.JAVA_FLOAT, i));
+                segment.setAtIndex(ValueLayout.JAVA_FLOAT, i, factor * segment.getAtIndex(ValueLayout.JAVA_FLOAT, i));
             }
         }
 

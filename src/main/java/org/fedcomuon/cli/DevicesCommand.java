@@ -42,7 +42,8 @@ final class DevicesCommand implements Runnable {
 
     private static String line(DeviceInfo device) {
         if (!device.available()) {
-            return "%-8s not available: %s".formatted(device.name(), device.reason().orElseThrow());
+            return "%-8s not available: %s"
+                    .formatted(device.name(), device.reason().orElseThrow());
         }
         return "%-8s %s, %d threads%s, %.1f GiB; cpu:1, cpu:2, ... are virtual devices on the same cores"
                 .formatted(

@@ -23,8 +23,7 @@ public record Batch(Buffer buffer, long offset, long clients, long length, long 
         if (clients > 0 && length > 0) {
             long end;
             try {
-                end = Math.addExact(
-                        offset, Math.addExact(Math.multiplyExact(clients - 1, stride), length));
+                end = Math.addExact(offset, Math.addExact(Math.multiplyExact(clients - 1, stride), length));
             } catch (ArithmeticException e) {
                 end = Long.MAX_VALUE;
             }

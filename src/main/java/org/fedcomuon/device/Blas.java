@@ -32,7 +32,9 @@ public interface Blas {
     /** {@code C = alpha op(A) op(B) + beta C}. */
     void gemm(Op opA, Op opB, double alpha, Matrix a, Matrix b, double beta, Matrix c);
 
-    /** One triangle of {@code C = alpha A A^T + beta C}, or of {@code alpha A^T A + beta C} with {@link Op#TRANSPOSE}. */
+    /**
+     * One triangle of {@code C = alpha A A^T + beta C}, or of {@code alpha A^T A + beta C} with {@link Op#TRANSPOSE}.
+     */
     void syrk(Triangle triangle, Op op, double alpha, Matrix a, double beta, Matrix c);
 
     /** {@code C = alpha A B + beta C} or {@code alpha B A + beta C} with A symmetric, one triangle of it read. */

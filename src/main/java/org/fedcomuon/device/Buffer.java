@@ -7,8 +7,8 @@ import java.util.Objects;
 
 /**
  * Memory on a device, zeroed when it is allocated. {@link Device#allocate} makes one; whoever asked for it closes it.
- * Closing twice is fine, using it after is an {@link IllegalStateException}, and never closing it is reported in the log
- * under its label.
+ * Closing twice is fine, using it after is an {@link IllegalStateException}, and never closing it is reported in the
+ * log under its label.
  *
  * <p>May be closed on any thread; copies belong to the device's own thread.
  */
@@ -108,8 +108,8 @@ public final class Buffer implements AutoCloseable {
     /** Copies {@code count} elements from {@code source}, which may be on another device. */
     public void copyFrom(Buffer source, long sourceOffset, long offset, long count) {
         if (source.type() != type()) {
-            throw new DeviceException.InvalidOperand("%s holds %s, but %s holds %s"
-                    .formatted(source.label(), source.type(), label(), type()));
+            throw new DeviceException.InvalidOperand(
+                    "%s holds %s, but %s holds %s".formatted(source.label(), source.type(), label(), type()));
         }
         requireRange(offset, count);
         source.requireRange(sourceOffset, count);

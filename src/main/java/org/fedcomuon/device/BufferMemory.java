@@ -6,8 +6,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * The memory behind a {@link Buffer}, apart from it so that it can be freed when the buffer has been forgotten. A shared
- * arena stands guard: it refuses to close while a native call works on the memory, and to be used once closed.
+ * The memory behind a {@link Buffer}, apart from it so that it can be freed when the buffer has been forgotten. A
+ * shared arena stands guard: it refuses to close while a native call works on the memory, and to be used once closed.
  */
 final class BufferMemory implements AutoCloseable, Runnable {
     private static final System.Logger LOG = System.getLogger(Buffer.class.getName());

@@ -5,8 +5,8 @@ import java.util.Optional;
 /**
  * Something that holds buffers and runs the update rules of the paper on them, all of its clients in one call.
  *
- * <p>Every operation is deterministic: the same operands give the same bits, whatever the number of threads. Operands that
- * are written must not overlap any other operand. An operation that refuses its operands has written nothing.
+ * <p>Every operation is deterministic: the same operands give the same bits, whatever the number of threads. Operands
+ * that are written must not overlap any other operand. An operation that refuses its operands has written nothing.
  *
  * <p>It belongs to the platform thread that opened it ({@link Devices#open(String)}); see the package for the rules of
  * threads and lifetimes.
@@ -50,7 +50,9 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
      */
     void composeMomentum(double b, Batch h, Batch v, Batch m);
 
-    /** {@code H = Gnew + (1-g)(H - Gold)}; {@code norms} (FLOAT64) receives each client's Frobenius norm of the result. */
+    /**
+     * {@code H = Gnew + (1-g)(H - Gold)}; {@code norms} (FLOAT64) receives each client's Frobenius norm of the result.
+     */
     void storm(double g, Batch gNew, Batch gOld, Batch h, Buffer norms);
 
     /**

@@ -2,8 +2,8 @@ package org.fedcomuon.device;
 
 /**
  * Whatever can go wrong with a device. The subclasses say who can mend it: the caller's arguments
- * ({@link InvalidOperand}), the data ({@link NotFinite}), the machine ({@link OutOfMemory}, {@link Fault}), or the way the
- * program was started ({@link LibraryMissing}, {@link Unavailable}).
+ * ({@link InvalidOperand}), the data ({@link NotFinite}), the machine ({@link OutOfMemory}, {@link Fault}), or the way
+ * the program was started ({@link LibraryMissing}, {@link Unavailable}).
  */
 public abstract sealed class DeviceException extends RuntimeException {
     private static final long serialVersionUID = 1L;

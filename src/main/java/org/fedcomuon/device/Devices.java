@@ -29,8 +29,7 @@ public final class Devices {
             var devices = new ArrayList<DeviceInfo>();
             for (int position = 0; position < count.get(FedComuonNative.C_INT, 0); position++) {
                 var info = fcm_device_info.allocate(arena);
-                calls.check(
-                        FedComuonNative.fcm_device_describe(position, info, calls.error()), "fcm_device_describe");
+                calls.check(FedComuonNative.fcm_device_describe(position, info, calls.error()), "fcm_device_describe");
                 boolean cpu = fcm_device_info.kind(info) == FedComuonNative.FCM_CPU();
                 int ordinal = fcm_device_info.ordinal(info);
                 String kind = cpu ? "cpu" : "cuda";
@@ -74,7 +73,8 @@ public final class Devices {
         Matcher matcher = NAME.matcher(name);
         if (!matcher.matches()) {
             throw new DeviceException.Unavailable(
-                    "no device is called '%s'; the names are cpu:0, cpu:1, ... and cuda:0, cuda:1, ...".formatted(name));
+                    "no device is called '%s'; the names are cpu:0, cpu:1, ... and cuda:0, cuda:1, ..."
+                            .formatted(name));
         }
         String kind = matcher.group(1);
         int ordinal = matcher.group(2) == null ? 0 : Integer.parseInt(matcher.group(2));
@@ -86,7 +86,12 @@ public final class Devices {
                 .filter(i -> i.name().equals(listed) || i.name().equals(kind))
                 .findFirst()
                 .orElseThrow(() -> new DeviceException.Unavailable("%s is not here; these are: %s"
-                        .formatted(name, known.stream().filter(DeviceInfo::available).map(DeviceInfo::name).toList())));
+                        .formatted(
+                                name,
+                                known.stream()
+                                        .filter(DeviceInfo::available)
+                                        .map(DeviceInfo::name)
+                                        .toList())));
         info.reason().ifPresent(reason -> {
             throw new DeviceException.Unavailable("%s is not available: %s".formatted(name, reason));
         });

@@ -12,8 +12,9 @@ public record Matrix(Buffer buffer, long offset, int rows, int cols, int stride)
                     .formatted(buffer.label(), rows, cols, offset, stride));
         }
         if (rows > 0 && cols > 0 && (rows - 1L) * stride + cols > buffer.length() - offset) {
-            throw new DeviceException.InvalidOperand("%s: a %d x %d matrix at %d with rows %d apart needs more than its %d elements"
-                    .formatted(buffer.label(), rows, cols, offset, stride, buffer.length()));
+            throw new DeviceException.InvalidOperand(
+                    "%s: a %d x %d matrix at %d with rows %d apart needs more than its %d elements"
+                            .formatted(buffer.label(), rows, cols, offset, stride, buffer.length()));
         }
     }
 

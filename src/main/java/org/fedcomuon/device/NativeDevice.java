@@ -117,8 +117,18 @@ final class NativeDevice implements Device {
         MemorySegment context = context();
         calls.check(
                 FedComuonNative.fcm_compose_momentum(
-                        context, m.clients(), m.length(), d, b, at(h), h.stride(), at(v), v.stride(), at(m),
-                        m.stride(), calls.error()),
+                        context,
+                        m.clients(),
+                        m.length(),
+                        d,
+                        b,
+                        at(h),
+                        h.stride(),
+                        at(v),
+                        v.stride(),
+                        at(m),
+                        m.stride(),
+                        calls.error()),
                 "fcm_compose_momentum");
     }
 
@@ -130,8 +140,20 @@ final class NativeDevice implements Device {
         sumWorkspace(h);
         calls.check(
                 FedComuonNative.fcm_storm(
-                        context, h.clients(), h.length(), g, at(gNew), gNew.stride(), at(gOld), gOld.stride(), at(h),
-                        h.stride(), norms(norms, h), workspace, workspaceBytes, calls.error()),
+                        context,
+                        h.clients(),
+                        h.length(),
+                        g,
+                        at(gNew),
+                        gNew.stride(),
+                        at(gOld),
+                        gOld.stride(),
+                        at(h),
+                        h.stride(),
+                        norms(norms, h),
+                        workspace,
+                        workspaceBytes,
+                        calls.error()),
                 "fcm_storm");
     }
 
@@ -141,8 +163,20 @@ final class NativeDevice implements Device {
         MemorySegment context = context();
         calls.check(
                 FedComuonNative.fcm_project_compose_momentum(
-                        context, m.clients(), m.length(), d, radius, norms(norms, m), b, at(h), h.stride(), at(v),
-                        v.stride(), at(m), m.stride(), calls.error()),
+                        context,
+                        m.clients(),
+                        m.length(),
+                        d,
+                        radius,
+                        norms(norms, m),
+                        b,
+                        at(h),
+                        h.stride(),
+                        at(v),
+                        v.stride(),
+                        at(m),
+                        m.stride(),
+                        calls.error()),
                 "fcm_project_compose_momentum");
     }
 
@@ -178,8 +212,22 @@ final class NativeDevice implements Device {
         growWorkspace(answer.get(ValueLayout.JAVA_LONG, 0));
         calls.check(
                 FedComuonNative.fcm_newton_schulz_small(
-                        context, m.clients(), what.table(), blocks, what.coefficients(), what.steps(),
-                        what.divisor(), eta, at(m), m.stride(), o, oStride, w, wStride, workspace, workspaceBytes,
+                        context,
+                        m.clients(),
+                        what.table(),
+                        blocks,
+                        what.coefficients(),
+                        what.steps(),
+                        what.divisor(),
+                        eta,
+                        at(m),
+                        m.stride(),
+                        o,
+                        oStride,
+                        w,
+                        wStride,
+                        workspace,
+                        workspaceBytes,
                         calls.error()),
                 "fcm_newton_schulz_small");
     }
@@ -217,8 +265,18 @@ final class NativeDevice implements Device {
         sumWorkspace(w);
         calls.check(
                 FedComuonNative.fcm_vector_step(
-                        context, w.clients(), w.length(), rule.code(), eta, at(m), m.stride(), at(w), w.stride(),
-                        workspace, workspaceBytes, calls.error()),
+                        context,
+                        w.clients(),
+                        w.length(),
+                        rule.code(),
+                        eta,
+                        at(m),
+                        m.stride(),
+                        at(w),
+                        w.stride(),
+                        workspace,
+                        workspaceBytes,
+                        calls.error()),
                 "fcm_vector_step");
     }
 
@@ -228,8 +286,15 @@ final class NativeDevice implements Device {
         sumWorkspace(x);
         calls.check(
                 FedComuonNative.fcm_norm(
-                        context, x.clients(), x.length(), at(x), x.stride(), norms(norms, x), workspace,
-                        workspaceBytes, calls.error()),
+                        context,
+                        x.clients(),
+                        x.length(),
+                        at(x),
+                        x.stride(),
+                        norms(norms, x),
+                        workspace,
+                        workspaceBytes,
+                        calls.error()),
                 "fcm_norm");
     }
 
@@ -242,9 +307,7 @@ final class NativeDevice implements Device {
                         context, x.clients(), x.length(), at(x), x.stride(), answer, index, calls.error()),
                 "fcm_all_finite");
         long client = answer.get(ValueLayout.JAVA_LONG, 0);
-        return client < 0
-                ? Optional.empty()
-                : Optional.of(new Place(client, -1, index.get(ValueLayout.JAVA_LONG, 0)));
+        return client < 0 ? Optional.empty() : Optional.of(new Place(client, -1, index.get(ValueLayout.JAVA_LONG, 0)));
     }
 
     @Override
@@ -265,23 +328,24 @@ final class NativeDevice implements Device {
         MemorySegment context = context();
         calls.check(
                 FedComuonNative.fcm_zero(
-                        context, buffer.at(this, 0), buffer.length() * buffer.type().bytes(), calls.error()),
+                        context,
+                        buffer.at(this, 0),
+                        buffer.length() * buffer.type().bytes(),
+                        calls.error()),
                 "fcm_zero");
     }
 
     void copyIn(Buffer to, long byteOffset, MemorySegment from, long bytes) {
         MemorySegment context = context();
         calls.check(
-                FedComuonNative.fcm_copy_in(
-                        context, to.at(this, 0).asSlice(byteOffset), from, bytes, calls.error()),
+                FedComuonNative.fcm_copy_in(context, to.at(this, 0).asSlice(byteOffset), from, bytes, calls.error()),
                 "fcm_copy_in");
     }
 
     void copyOut(Buffer from, long byteOffset, MemorySegment to, long bytes) {
         MemorySegment context = context();
         calls.check(
-                FedComuonNative.fcm_copy_out(
-                        context, to, from.at(this, 0).asSlice(byteOffset), bytes, calls.error()),
+                FedComuonNative.fcm_copy_out(context, to, from.at(this, 0).asSlice(byteOffset), bytes, calls.error()),
                 "fcm_copy_out");
     }
 
@@ -290,8 +354,12 @@ final class NativeDevice implements Device {
         MemorySegment context = context();
         calls.check(
                 FedComuonNative.fcm_copy(
-                        context, to.at(this, offset), source.memory.context(), from.at(source, fromOffset),
-                        count * to.type().bytes(), calls.error()),
+                        context,
+                        to.at(this, offset),
+                        source.memory.context(),
+                        from.at(source, fromOffset),
+                        count * to.type().bytes(),
+                        calls.error()),
                 "fcm_copy");
     }
 
@@ -322,7 +390,12 @@ final class NativeDevice implements Device {
         if (a.clients() != b.clients() || lengthA != lengthB) {
             throw new DeviceException.InvalidOperand("%s has %d clients of %d elements, but %s has %d of %d"
                     .formatted(
-                            a.buffer().label(), a.clients(), a.length(), b.buffer().label(), b.clients(), b.length()));
+                            a.buffer().label(),
+                            a.clients(),
+                            a.length(),
+                            b.buffer().label(),
+                            b.clients(),
+                            b.length()));
         }
     }
 
@@ -333,7 +406,12 @@ final class NativeDevice implements Device {
         if (d < 1 || h.length() % d != 0 || h.length() / d != m.length()) {
             throw new DeviceException.InvalidOperand("%s has %d elements a client, not the %d of %s times the %d of %s"
                     .formatted(
-                            h.buffer().label(), h.length(), m.length(), m.buffer().label(), d, v.buffer().label()));
+                            h.buffer().label(),
+                            h.length(),
+                            m.length(),
+                            m.buffer().label(),
+                            d,
+                            v.buffer().label()));
         }
         return d;
     }
@@ -347,7 +425,13 @@ final class NativeDevice implements Device {
         }
         if (offset < 0 || end > batch.length()) {
             throw new DeviceException.InvalidOperand("the %s of a %d x %d block at %d is outside the %d elements of %s"
-                    .formatted(what, block.rows(), block.cols(), offset, batch.length(), batch.buffer().label()));
+                    .formatted(
+                            what,
+                            block.rows(),
+                            block.cols(),
+                            offset,
+                            batch.length(),
+                            batch.buffer().label()));
         }
     }
 
@@ -358,7 +442,9 @@ final class NativeDevice implements Device {
         growWorkspace(answer.get(ValueLayout.JAVA_LONG, 0));
     }
 
-    /** Grows to the largest that any operation asked for, and then stays: a training loop allocates in its first step. */
+    /**
+     * Grows to the largest that any operation asked for, and then stays: a training loop allocates in its first step.
+     */
     private void growWorkspace(long bytes) {
         if (bytes <= workspaceBytes) {
             return;

@@ -29,16 +29,43 @@ final class OpenBlas implements Blas, Solver {
                 (plainA ? a.rows() : a.cols()) == c.rows()
                         && (plainB ? b.cols() : b.rows()) == c.cols()
                         && (plainB ? b.rows() : b.cols()) == inner,
-                "gemm", a, b, c);
+                "gemm",
+                a,
+                b,
+                c);
         int order = OpenBlasNative.CblasRowMajor();
         if (isDouble(a, b, c)) {
             OpenBlasNative.cblas_dgemm(
-                    order, code(opA), code(opB), c.rows(), c.cols(), inner, alpha, at(a), a.stride(), at(b),
-                    b.stride(), beta, at(c), c.stride());
+                    order,
+                    code(opA),
+                    code(opB),
+                    c.rows(),
+                    c.cols(),
+                    inner,
+                    alpha,
+                    at(a),
+                    a.stride(),
+                    at(b),
+                    b.stride(),
+                    beta,
+                    at(c),
+                    c.stride());
         } else {
             OpenBlasNative.cblas_sgemm(
-                    order, code(opA), code(opB), c.rows(), c.cols(), inner, (float) alpha, at(a), a.stride(), at(b),
-                    b.stride(), (float) beta, at(c), c.stride());
+                    order,
+                    code(opA),
+                    code(opB),
+                    c.rows(),
+                    c.cols(),
+                    inner,
+                    (float) alpha,
+                    at(a),
+                    a.stride(),
+                    at(b),
+                    b.stride(),
+                    (float) beta,
+                    at(c),
+                    c.stride());
         }
     }
 
@@ -53,8 +80,17 @@ final class OpenBlas implements Blas, Solver {
                     order, code(triangle), code(op), side, inner, alpha, at(a), a.stride(), beta, at(c), c.stride());
         } else {
             OpenBlasNative.cblas_ssyrk(
-                    order, code(triangle), code(op), side, inner, (float) alpha, at(a), a.stride(), (float) beta,
-                    at(c), c.stride());
+                    order,
+                    code(triangle),
+                    code(op),
+                    side,
+                    inner,
+                    (float) alpha,
+                    at(a),
+                    a.stride(),
+                    (float) beta,
+                    at(c),
+                    c.stride());
         }
     }
 
@@ -63,17 +99,42 @@ final class OpenBlas implements Blas, Solver {
         int inner = side == Side.LEFT ? c.rows() : c.cols();
         require(
                 a.rows() == inner && a.cols() == inner && b.rows() == c.rows() && b.cols() == c.cols(),
-                "symm", a, b, c);
+                "symm",
+                a,
+                b,
+                c);
         int order = OpenBlasNative.CblasRowMajor();
         int left = side == Side.LEFT ? OpenBlasNative.CblasLeft() : OpenBlasNative.CblasRight();
         if (isDouble(a, b, c)) {
             OpenBlasNative.cblas_dsymm(
-                    order, left, code(triangle), c.rows(), c.cols(), alpha, at(a), a.stride(), at(b), b.stride(),
-                    beta, at(c), c.stride());
+                    order,
+                    left,
+                    code(triangle),
+                    c.rows(),
+                    c.cols(),
+                    alpha,
+                    at(a),
+                    a.stride(),
+                    at(b),
+                    b.stride(),
+                    beta,
+                    at(c),
+                    c.stride());
         } else {
             OpenBlasNative.cblas_ssymm(
-                    order, left, code(triangle), c.rows(), c.cols(), (float) alpha, at(a), a.stride(), at(b),
-                    b.stride(), (float) beta, at(c), c.stride());
+                    order,
+                    left,
+                    code(triangle),
+                    c.rows(),
+                    c.cols(),
+                    (float) alpha,
+                    at(a),
+                    a.stride(),
+                    at(b),
+                    b.stride(),
+                    (float) beta,
+                    at(c),
+                    c.stride());
         }
     }
 
@@ -86,7 +147,10 @@ final class OpenBlas implements Blas, Solver {
         int rank = Math.min(a.rows(), a.cols());
         require(
                 u.rows() == a.rows() && u.cols() == rank && vt.rows() == rank && vt.cols() == a.cols(),
-                "svd", a, u, vt);
+                "svd",
+                a,
+                u,
+                vt);
         boolean wide = isDouble(a, u, vt);
         s.requireType(a.buffer().type());
         if (sOffset < 0 || sOffset > s.length() - rank) {
@@ -126,11 +190,35 @@ final class OpenBlas implements Blas, Solver {
         int order = OpenBlasNative.LAPACK_COL_MAJOR();
         return wide
                 ? OpenBlasNative.LAPACKE_dgesdd_work(
-                        order, (byte) 'S', a.cols(), a.rows(), at(a), a.stride(), values, at(vt), vt.stride(), at(u),
-                        u.stride(), work, length, integers)
+                        order,
+                        (byte) 'S',
+                        a.cols(),
+                        a.rows(),
+                        at(a),
+                        a.stride(),
+                        values,
+                        at(vt),
+                        vt.stride(),
+                        at(u),
+                        u.stride(),
+                        work,
+                        length,
+                        integers)
                 : OpenBlasNative.LAPACKE_sgesdd_work(
-                        order, (byte) 'S', a.cols(), a.rows(), at(a), a.stride(), values, at(vt), vt.stride(), at(u),
-                        u.stride(), work, length, integers);
+                        order,
+                        (byte) 'S',
+                        a.cols(),
+                        a.rows(),
+                        at(a),
+                        a.stride(),
+                        values,
+                        at(vt),
+                        vt.stride(),
+                        at(u),
+                        u.stride(),
+                        work,
+                        length,
+                        integers);
     }
 
     private MemorySegment at(Matrix matrix) {
@@ -149,12 +237,20 @@ final class OpenBlas implements Blas, Solver {
         if (!fits) {
             throw new DeviceException.InvalidOperand("%s: shapes %s %d x %d, %s %d x %d and %s %d x %d do not fit"
                     .formatted(
-                            function, a.buffer().label(), a.rows(), a.cols(), b.buffer().label(), b.rows(), b.cols(),
-                            c.buffer().label(), c.rows(), c.cols()));
+                            function,
+                            a.buffer().label(),
+                            a.rows(),
+                            a.cols(),
+                            b.buffer().label(),
+                            b.rows(),
+                            b.cols(),
+                            c.buffer().label(),
+                            c.rows(),
+                            c.cols()));
         }
         if (c.overlaps(a) || c.overlaps(b)) {
-            throw new DeviceException.InvalidOperand(
-                    "%s: the result in %s overlaps an operand".formatted(function, c.buffer().label()));
+            throw new DeviceException.InvalidOperand("%s: the result in %s overlaps an operand"
+                    .formatted(function, c.buffer().label()));
         }
     }
 

@@ -7,12 +7,12 @@
  * <p>{@code cpu:0}, {@code cpu:1}, ... are virtual devices that share the cores of this machine.
  *
  * <p><b>Threads.</b> A device belongs to the platform thread that opened it: every operation on another thread is a
- * {@link java.lang.WrongThreadException}. Buffers may be closed on any thread, and the memory of a CPU buffer may be read
- * and written on any thread while no operation runs on it.
+ * {@link java.lang.WrongThreadException}. Buffers may be closed on any thread, and the memory of a CPU buffer may be
+ * read and written on any thread while no operation runs on it.
  *
  * <p><b>Lifetimes.</b> {@code close()} frees, and a second one does nothing. Using what is closed is an
- * {@link java.lang.IllegalStateException}. A buffer that becomes unreachable, or outlives its device, is freed and reported
- * in the log, with its label.
+ * {@link java.lang.IllegalStateException}. A buffer that becomes unreachable, or outlives its device, is freed and
+ * reported in the log, with its label.
  */
 @NullMarked
 package org.fedcomuon.device;

@@ -18,9 +18,9 @@ import java.util.Locale;
 import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
 
 /**
- * Finds and loads {@code libfedcomuon}, once a process: the file named by the system property
- * {@value #PATH_PROPERTY}, else the one packaged with these classes, unpacked to a per-user cache under the hash of its
- * content. Failing is an answer, not an exception: {@link Missing} says why in one line.
+ * Finds and loads {@code libfedcomuon}, once a process: the file named by the system property {@value #PATH_PROPERTY},
+ * else the one packaged with these classes, unpacked to a per-user cache under the hash of its content. Failing is an
+ * answer, not an exception: {@link Missing} says why in one line.
  */
 public final class NativeLibrary {
     /** Names a library file to load instead of the packaged one. */
@@ -74,7 +74,13 @@ public final class NativeLibrary {
 
     private static Outcome load(Path file) {
         try {
+            // Of a file that is no library the JVM would say that it "might have disabled stack guard".
+            if (!isElf(file)) {
+                return new Missing("%s is no shared library".formatted(file));
+            }
             System.load(file.toString());
+        } catch (IOException e) {
+            return new Missing("the native library cannot be read: " + e);
         } catch (UnsatisfiedLinkError e) {
             return new Missing("the native library does not load: " + e.getMessage());
         }
@@ -88,6 +94,12 @@ public final class NativeLibrary {
         return theirs == ours
                 ? new Loaded(file)
                 : new Missing("%s has ABI version %d, but version %d is needed".formatted(file, theirs, ours));
+    }
+
+    private static boolean isElf(Path file) throws IOException {
+        try (InputStream in = Files.newInputStream(file)) {
+            return Arrays.equals(in.readNBytes(4), new byte[] {0x7f, 'E', 'L', 'F'});
+        }
     }
 
     private static int call(MemorySegment abiVersion) {
@@ -105,7 +117,8 @@ public final class NativeLibrary {
     /** A file of this content may be there already, put by this user's other processes: it is trusted only if equal. */
     private static Path unpack(byte[] content) throws IOException {
         Path directory = Files.createDirectories(cacheDirectory());
-        Path file = directory.resolve("libfedcomuon-%s.so".formatted(sha256(content).substring(0, 32)));
+        Path file =
+                directory.resolve("libfedcomuon-%s.so".formatted(sha256(content).substring(0, 32)));
         if (Files.isRegularFile(file) && Arrays.equals(Files.readAllBytes(file), content)) {
             return file;
         }

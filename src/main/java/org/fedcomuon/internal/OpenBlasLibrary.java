@@ -8,8 +8,8 @@ import org.bytedeco.openblas.global.openblas;
 import org.fedcomuon.internal.bindings.openblas.OpenBlasNative;
 
 /**
- * Loads OpenBLAS, once a process, from the file that JavaCPP keeps in its cache: libtorch's bindings load the same file,
- * so the process holds one copy of it. JavaCPP only unpacks here; its JNI wrapper (24 MB) is never loaded.
+ * Loads OpenBLAS, once a process, from the file that JavaCPP keeps in its cache: libtorch's bindings load the same
+ * file, so the process holds one copy of it. JavaCPP only unpacks here; its JNI wrapper (24 MB) is never loaded.
  *
  * <p>Threads are set to one at once. The callers run matrices side by side instead, which is faster for the sizes of
  * models, gives the same bits whatever the number of cores, and does not fight with libtorch's threads.

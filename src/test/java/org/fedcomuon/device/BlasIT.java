@@ -199,9 +199,12 @@ class BlasIT {
         assertRefused(() -> new Matrix(small, 0, 2, 3, 2), "apart");
         // Two halves of the columns of one matrix are apart, though their rows interleave.
         Buffer square = operands.floats("square", 64);
-        assertThat(new Matrix(square, 0, 8, 4, 8).overlaps(new Matrix(square, 4, 8, 4, 8))).isFalse();
-        assertThat(new Matrix(square, 0, 8, 4, 8).overlaps(new Matrix(square, 3, 8, 4, 8))).isTrue();
-        assertThat(new Matrix(square, 8, 7, 4, 8).overlaps(new Matrix(square, 7, 7, 4, 8))).isTrue();
+        assertThat(new Matrix(square, 0, 8, 4, 8).overlaps(new Matrix(square, 4, 8, 4, 8)))
+                .isFalse();
+        assertThat(new Matrix(square, 0, 8, 4, 8).overlaps(new Matrix(square, 3, 8, 4, 8)))
+                .isTrue();
+        assertThat(new Matrix(square, 8, 7, 4, 8).overlaps(new Matrix(square, 7, 7, 4, 8)))
+                .isTrue();
     }
 
     private static void assertRefused(org.assertj.core.api.ThrowableAssert.ThrowingCallable call, String word) {

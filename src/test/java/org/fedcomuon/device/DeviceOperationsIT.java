@@ -17,8 +17,8 @@ import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
 
 /**
- * Every operation through Panama against {@link Reference}, at random odd sizes: what is passed where is what this tests;
- * the arithmetic of the kernels has its own tests beside them. {@code -Dtests.seed} replays a run.
+ * Every operation through Panama against {@link Reference}, at random odd sizes: what is passed where is what this
+ * tests; the arithmetic of the kernels has its own tests beside them. {@code -Dtests.seed} replays a run.
  */
 class DeviceOperationsIT {
     private static final long SEED = Long.getLong("tests.seed", System.nanoTime());
@@ -218,8 +218,8 @@ class DeviceOperationsIT {
                 for (MatrixBlock block : blocks) {
                     int length = (int) (block.rows() * block.cols());
                     double[] momentum = slice(Operands.client(m, k), block.momentumOffset(), length);
-                    double[] expected = Reference.newtonSchulz(
-                            steps, 1.02, momentum, (int) block.rows(), (int) block.cols());
+                    double[] expected =
+                            Reference.newtonSchulz(steps, 1.02, momentum, (int) block.rows(), (int) block.cols());
                     double[] result = slice(Operands.client(o, k), block.resultOffset(), length);
                     assertNear(result, expected, 2e-4);
                     double[] moved = slice(Operands.client(w, k), block.weightOffset(), length);
@@ -273,7 +273,8 @@ class DeviceOperationsIT {
         m.copyIn(29 + 20 + 7, Float.NaN);
         assertThatThrownBy(() -> device.newtonSchulzStep(what, m.batch(2, 29), 0.1, w.batch(2, 29)))
                 .isInstanceOfSatisfying(
-                        DeviceException.NotFinite.class, e -> assertThat(e.place()).isEqualTo(new Place(1, 1, 7)));
+                        DeviceException.NotFinite.class,
+                        e -> assertThat(e.place()).isEqualTo(new Place(1, 1, 7)));
         assertThat(w.toFloats(0, 2 * 29)).containsOnly(0f);
     }
 
@@ -284,10 +285,11 @@ class DeviceOperationsIT {
         Buffer v = operands.floats("v", 2);
         Buffer norms = operands.doubles("norms", 2);
         norms.copyIn(1, Double.NaN);
-        assertThatThrownBy(() -> device.projectComposeMomentum(
-                        1, norms, 0.5, h.batch(2, 3), v.batch(2, 1), m.batch(2, 3)))
+        assertThatThrownBy(
+                        () -> device.projectComposeMomentum(1, norms, 0.5, h.batch(2, 3), v.batch(2, 1), m.batch(2, 3)))
                 .isInstanceOfSatisfying(
-                        DeviceException.NotFinite.class, e -> assertThat(e.place().client()).isEqualTo(1));
+                        DeviceException.NotFinite.class,
+                        e -> assertThat(e.place().client()).isEqualTo(1));
     }
 
     @Test
@@ -305,15 +307,15 @@ class DeviceOperationsIT {
         assertRefused(() -> device.ema(0.5, doubles.batch(10, 10), y.batch(10, 10)), "FLOAT64");
         assertRefused(() -> device.composeMomentum(0.5, whole, y.batch(10, 3), y.batch(10, 3)), "times");
         assertRefused(() -> device.storm(0.5, whole, whole, y.batch(10, 10), x), "FLOAT64");
-        assertRefused(
-                () -> device.norm(whole, operands.doubles("few", 9)), "room for 9 norms");
+        assertRefused(() -> device.norm(whole, operands.doubles("few", 9)), "room for 9 norms");
         assertRefused(() -> device.average(whole, new double[] {1, 2}), "2 weights");
         assertRefused(() -> device.average(whole, new double[10]), "sum to 0");
         var outside = new SmallSchulz(List.of(MatrixBlock.at(5, 2, 3)), List.of(), 1);
         assertRefused(() -> device.newtonSchulz(outside, whole, y.batch(10, 10)), "outside");
         var tooLong = new SmallSchulz(List.of(MatrixBlock.at(0, 129, 129)), List.of(), 1);
         Buffer square = operands.floats("square", 129 * 129);
-        assertRefused(() -> device.newtonSchulz(tooLong, square.batch(1, 129 * 129), square.batch(1, 129 * 129)), "128");
+        assertRefused(
+                () -> device.newtonSchulz(tooLong, square.batch(1, 129 * 129), square.batch(1, 129 * 129)), "128");
     }
 
     @Test
@@ -345,12 +347,13 @@ class DeviceOperationsIT {
                 Batch m = same.normal("M", 5, n);
                 Buffer norms = same.doubles("norms", 5);
                 other.storm(0.3, same.normal("a", 5, 2 * n), same.normal("b", 5, 2 * n), h, norms);
-                other.projectComposeMomentum(
-                        norms.toDoubles(0, 1)[0] / 2, norms, 0.2, h, same.normal("v", 5, 2), m);
+                other.projectComposeMomentum(norms.toDoubles(0, 1)[0] / 2, norms, 0.2, h, same.normal("v", 5, 2), m);
                 other.average(m);
                 var blocks = List.of(MatrixBlock.at(0, 120, 256), MatrixBlock.at(120 * 256, 16, 150));
                 other.newtonSchulz(
-                        new SmallSchulz(blocks, Collections.nCopies(5, new SchulzStep(3.4445, -4.775, 2.0315)), 1), m, m);
+                        new SmallSchulz(blocks, Collections.nCopies(5, new SchulzStep(3.4445, -4.775, 2.0315)), 1),
+                        m,
+                        m);
                 results.add(m.buffer().toFloats(0, (int) m.buffer().length()));
             }
         }

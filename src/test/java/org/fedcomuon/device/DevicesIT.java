@@ -54,9 +54,10 @@ class DevicesIT {
                 .filter(device -> device.name().startsWith("cuda"))
                 .findFirst()
                 .orElseThrow();
-        cuda.reason().ifPresent(reason -> assertThatThrownBy(() -> Devices.open("cuda:0"))
-                .isInstanceOf(DeviceException.Unavailable.class)
-                .hasMessageContaining(reason));
+        cuda.reason()
+                .ifPresent(reason -> assertThatThrownBy(() -> Devices.open("cuda:0"))
+                        .isInstanceOf(DeviceException.Unavailable.class)
+                        .hasMessageContaining(reason));
     }
 
     @Test

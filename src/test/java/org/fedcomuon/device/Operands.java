@@ -4,7 +4,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 
-/** Random operands for tests, at odd offsets and strides so that nothing is aligned by luck. Closes what it has made. */
+/**
+ * Random operands for tests, at odd offsets and strides so that nothing is aligned by luck. Closes what it has made.
+ */
 final class Operands implements AutoCloseable {
     private final Device device;
     private final Random random;

@@ -56,10 +56,9 @@ class BindingsTest {
         Map<String, String> made = recorded();
         String name = "../" + header.file();
         byte[] content = Files.readAllBytes(ROOT.resolve(header.file()));
-        String now = HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(content));
-        assertThat(made)
-                .as("run bindings/generate.sh after changing a header")
-                .containsEntry(name, now);
+        String now =
+                HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(content));
+        assertThat(made).as("run bindings/generate.sh after changing a header").containsEntry(name, now);
     }
 
     private static Map<String, String> recorded() throws IOException {

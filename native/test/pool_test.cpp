@@ -1,0 +1,86 @@
+// Threads that come, work and go: results stay right over thousands of short loops. ThreadSanitizer's main fare.
+#include <thread>
+
+#include "support.h"
+
+namespace {
+
+// Small integers and a = 1/2 are exact in float: right means equal.
+float start_of(int64_t i) { return static_cast<float>(i % 64); }
+float fresh_of(int64_t i) { return static_cast<float>(i % 48 - 20); }
+
+// Loops of 2 to 12 pieces, long enough to wake the pool, with one planted NaN to find; false when anything is wrong.
+bool rounds(fcm_context *context, int64_t count, int64_t seed) {
+    constexpr int64_t kMost = 4 * 36000;
+    std::vector<float> x(kMost), y(kMost);
+    std::vector<double> workspace(64);
+    for (int64_t round = 0; round < count; ++round) {
+        const int64_t clients = 1 + (round + seed) % 4;
+        const int64_t n = 32768 / clients + 1 + round * 37 % 3000;
+        const int64_t size = clients * n;
+        for (int64_t i = 0; i < size; ++i) x[static_cast<size_t>(i)] = fresh_of(i);
+        for (int64_t i = 0; i < size; ++i) y[static_cast<size_t>(i)] = start_of(i);
+        if (fcm_ema(context, clients, n, 0.5, x.data(), n, y.data(), n, nullptr) != FCM_OK) return false;
+        for (int64_t i = 0; i < size; ++i) {
+            if (y[static_cast<size_t>(i)] != 0.5f * fresh_of(i) + 0.5f * start_of(i)) return false;
+        }
+        double norms[4] = {-1.0, -1.0, -1.0, -1.0};
+        if (fcm_norm(context, clients, n, x.data(), n, norms, workspace.data(), 512, nullptr) != FCM_OK) return false;
+        for (int64_t k = 0; k < clients; ++k) {
+            double sum = 0.0;
+            for (int64_t j = 0; j < n; ++j) sum += double{x[static_cast<size_t>(k * n + j)]} * double{x[static_cast<size_t>(k * n + j)]};
+            if (norms[k] != std::sqrt(sum)) return false;
+        }
+        const int64_t planted = round * 7919 % size;
+        y[static_cast<size_t>(planted)] = kNaN;
+        y[static_cast<size_t>(size - 1)] = kInf;
+        int64_t client = -1;
+        int64_t index = -1;
+        if (fcm_all_finite(context, clients, n, y.data(), n, &client, &index, nullptr) != FCM_OK) return false;
+        if (client != planted / n || index != planted % n) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+// Three loops a round.
+TEST(two_thousand_loops_are_right) {
+    Device device(4);
+    CHECK(rounds(device, 700, 0), "a result was wrong");
+}
+
+TEST(more_threads_than_work) {
+    Device device(16);
+    CHECK(rounds(device, 40, 1), "a result was wrong");
+}
+
+// Contexts are virtual devices: nothing may be shared between them.
+TEST(two_contexts_work_at_once) {
+    Device one(2);
+    Device two(3);
+    bool right[2] = {false, false};
+    std::thread first([&] { right[0] = rounds(one, 60, 2); });
+    std::thread second([&] { right[1] = rounds(two, 60, 3); });
+    first.join();
+    second.join();
+    CHECK(right[0] && right[1], "a result was wrong");
+}
+
+// One thread at a time, but not always the same one.
+TEST(a_context_moves_between_threads) {
+    Device device(2);
+    for (int i = 0; i < 10; ++i) {
+        bool right = false;
+        std::thread([&] { right = rounds(device, 3, i); }).join();
+        CHECK(right, "a result was wrong");
+    }
+}
+
+// A thread that is told to stop before it has started to wait must not sleep for ever.
+TEST(contexts_come_and_go) {
+    for (int32_t i = 0; i < 200; ++i) {
+        Device device(1 + i % 5);
+        if (i % 20 == 0) CHECK(rounds(device, 1, i), "a result was wrong");
+    }
+}

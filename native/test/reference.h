@@ -1,0 +1,124 @@
+// What the operations mean, in double and without any cleverness.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+namespace reference {
+
+// Rounding to float errs by at most this, relatively (half an eps); below the normal range, by kTiny / 2.
+constexpr double kRound = 0x1p-24;
+constexpr double kTiny = 0x1p-149;
+
+// `size` is the sum of the absolute values of all terms: rounding errors are fractions of it, not of a value
+// that may have come out small by cancellation.
+struct Number {
+    double value = 0.0;
+    double size = 0.0;
+
+    void add(double term) {
+        value += term;
+        size += std::fabs(term);
+    }
+};
+
+inline Number ema(double a, float x, float y) {
+    Number result;
+    result.add(a * double{x});
+    if (a != 1.0) result.add((1.0 - a) * double{y});
+    return result;
+}
+
+// Element j of (1-b) M + b sum_i v_i scale H_i.
+inline Number compose(int64_t n, int64_t d, double b, double scale, const float *h, const float *v, float m, int64_t j) {
+    Number result;
+    for (int64_t i = 0; i < d; ++i) result.add(b * double{v[i]} * scale * double{h[i * n + j]});
+    if (b != 1.0) result.add((1.0 - b) * double{m});
+    return result;
+}
+
+inline Number storm(double g, float g_new, float g_old, float h) {
+    Number result;
+    result.add(double{g_new});
+    result.add((1.0 - g) * double{h});
+    result.add(-(1.0 - g) * double{g_old});
+    return result;
+}
+
+inline Number step(double step, float m, float w) {
+    Number result;
+    result.add(double{w});
+    result.add(-step * double{m});
+    return result;
+}
+
+inline double norm(int64_t n, const float *x) {
+    long double sum = 0.0L;
+    for (int64_t j = 0; j < n; ++j) sum += static_cast<long double>(x[j]) * static_cast<long double>(x[j]);
+    return static_cast<double>(std::sqrt(sum));
+}
+
+// A dense matrix, row-major.
+struct Matrix {
+    int64_t rows;
+    int64_t cols;
+    std::vector<double> values;
+
+    Matrix(int64_t r, int64_t c) : rows(r), cols(c), values(static_cast<size_t>(r * c)) {}
+    double &at(int64_t i, int64_t j) { return values[static_cast<size_t>(i * cols + j)]; }
+    double at(int64_t i, int64_t j) const { return values[static_cast<size_t>(i * cols + j)]; }
+};
+
+inline Matrix transposed(const Matrix &a) {
+    Matrix result(a.cols, a.rows);
+    for (int64_t i = 0; i < a.rows; ++i) {
+        for (int64_t j = 0; j < a.cols; ++j) result.at(j, i) = a.at(i, j);
+    }
+    return result;
+}
+
+inline Matrix times(const Matrix &a, const Matrix &b) {
+    Matrix result(a.rows, b.cols);
+    for (int64_t i = 0; i < a.rows; ++i) {
+        for (int64_t k = 0; k < a.cols; ++k) {
+            const double factor = a.at(i, k);
+            for (int64_t j = 0; j < b.cols; ++j) result.at(i, j) += factor * b.at(k, j);
+        }
+    }
+    return result;
+}
+
+// v kron I_n for a column v: d n rows, n columns.
+inline Matrix kronecker_identity(const std::vector<float> &v, int64_t n) {
+    Matrix result(static_cast<int64_t>(v.size()) * n, n);
+    for (int64_t i = 0; i < static_cast<int64_t>(v.size()); ++i) {
+        for (int64_t j = 0; j < n; ++j) result.at(i * n + j, j) = double{v[static_cast<size_t>(i)]};
+    }
+    return result;
+}
+
+// coefficients: one (a, b, c) a step. The Gram matrix is formed on the shorter side, as X X^T of X or of X^T; in
+// exact arithmetic both give the same.
+inline Matrix newton_schulz(int64_t rows, int64_t cols, const float *m, const std::vector<double> &coefficients,
+                            double divisor) {
+    Matrix x(rows, cols);
+    const double size = norm(rows * cols, m);
+    if (size == 0.0) return x;
+    for (int64_t i = 0; i < rows * cols; ++i) x.values[static_cast<size_t>(i)] = double{m[i]} / (size * divisor);
+    const bool tall = rows > cols;
+    if (tall) x = transposed(x);
+    for (size_t step = 0; step + 2 < coefficients.size(); step += 3) {
+        const Matrix gram = times(x, transposed(x));
+        const Matrix square = times(gram, gram);
+        Matrix poly(x.rows, x.rows);
+        for (size_t i = 0; i < poly.values.size(); ++i) {
+            poly.values[i] = coefficients[step + 1] * gram.values[i] + coefficients[step + 2] * square.values[i];
+        }
+        for (int64_t i = 0; i < x.rows; ++i) poly.at(i, i) += coefficients[step];
+        x = times(poly, x);
+    }
+    return tall ? transposed(x) : x;
+}
+
+}  // namespace reference

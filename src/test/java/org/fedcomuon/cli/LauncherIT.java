@@ -1,0 +1,143 @@
+package org.fedcomuon.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/** The launcher as a user starts it: its exit codes, and the one line it prints when something is wrong. */
+class LauncherIT {
+    private static final Path ROOT = Path.of(System.getProperty("basedir", ".")).toAbsolutePath();
+    private static final Path FIXTURES = ROOT.resolve("target/native/cpu/test");
+
+    @TempDir
+    private Path temporary;
+
+    record Run(int exitCode, String out, String err) {}
+
+    private Run fedcomuon(String javaOptions, String... arguments) throws IOException, InterruptedException {
+        Path out = temporary.resolve("out");
+        Path err = temporary.resolve("err");
+        var builder = new ProcessBuilder(
+                Stream.concat(Stream.of(ROOT.resolve("fedcomuon").toString()), Stream.of(arguments))
+                        .toList());
+        builder.environment().put("FEDCOMUON_BUILD", "no"); // not a build inside the build
+        builder.environment().put("FEDCOMUON_JAVA_OPTS", javaOptions);
+        Process process = builder.directory(temporary.toFile())
+                .redirectOutput(out.toFile())
+                .redirectError(err.toFile())
+                .start();
+        assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
+        return new Run(process.exitValue(), Files.readString(out), Files.readString(err));
+    }
+
+    private static void assertOneLine(Run run, String... words) {
+        assertThat(run.exitCode()).as(run.err()).isEqualTo(2);
+        assertThat(run.err().lines())
+                .singleElement()
+                .asString()
+                .startsWith("fedcomuon: ")
+                .contains(words);
+        assertThat(run.out()).isEmpty();
+    }
+
+    @Test
+    void devicesAsJson() throws Exception {
+        Run run = fedcomuon("", "devices", "--json");
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        JsonNode json = JsonMapper.shared().readTree(run.out());
+        List<String> names = json.get("devices")
+                .valueStream()
+                .map(device -> device.get("name").asString())
+                .toList();
+        assertThat(names).contains("cpu:0");
+        for (JsonNode device : json.get("devices")) {
+            assertThat(device.get("available").asBoolean()).isNotEqualTo(device.has("reason"));
+        }
+        assertThat(run.err()).isEmpty();
+    }
+
+    @Test
+    void devicesForPeople() throws Exception {
+        Run run = fedcomuon("", "devices");
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out().lines()).anyMatch(line -> line.startsWith("cpu:0 "));
+        assertThat(run.out().lines()).anyMatch(line -> line.startsWith("cuda"));
+    }
+
+    @Test
+    void aMissingLibrary() throws Exception {
+        assertOneLine(
+                fedcomuon("-Dfedcomuon.native.library=/no/such/lib.so", "devices"), "/no/such/lib.so", "no such file");
+    }
+
+    @Test
+    void aFileThatIsNoLibrary() throws Exception {
+        Path text = Files.writeString(temporary.resolve("text.so"), "not a library");
+        assertOneLine(fedcomuon("-Dfedcomuon.native.library=" + text, "devices"), "text.so is no shared library");
+    }
+
+    @Test
+    void aForeignLibrary() throws Exception {
+        Path foreign = FIXTURES.resolve("libnot_ours.so");
+        assertOneLine(fedcomuon("-Dfedcomuon.native.library=" + foreign, "devices"), "libnot_ours.so is no FedCoMuon");
+    }
+
+    @Test
+    void aLibraryOfAnotherAbiVersion() throws Exception {
+        Path other = FIXTURES.resolve("libother_abi.so");
+        assertOneLine(
+                fedcomuon("-Dfedcomuon.native.library=" + other, "devices"),
+                "libother_abi.so has ABI version 999, but version 1 is needed");
+    }
+
+    @Test
+    void aCacheThatCannotBeWritten() throws Exception {
+        Path file = Files.createFile(temporary.resolve("file"));
+        assertOneLine(fedcomuon("-Dfedcomuon.cache=" + file, "devices"), "cannot be unpacked", file.toString());
+    }
+
+    @Test
+    void aDamagedCacheIsMended() throws Exception {
+        Path cache = temporary.resolve("cache");
+        assertThat(fedcomuon("-Dfedcomuon.cache=" + cache, "devices").exitCode())
+                .isZero();
+        Path library;
+        try (Stream<Path> files = Files.list(cache)) {
+            library = files.toList().getFirst();
+        }
+        byte[] whole = Files.readAllBytes(library);
+        Files.write(library, new byte[] {1, 2, 3});
+        assertThat(fedcomuon("-Dfedcomuon.cache=" + cache, "devices").exitCode())
+                .isZero();
+        assertThat(library).hasBinaryContent(whole);
+        assertThat(cache).isDirectoryNotContaining(file -> file.toString().endsWith(".part"));
+    }
+
+    @Test
+    void anUnknownDevice() throws Exception {
+        assertOneLine(fedcomuon("", "bench", "compose", "--device", "gpu:0"), "'gpu:0'", "cpu:0");
+    }
+
+    @Test
+    void aDeviceThatIsNotHere() throws Exception {
+        // On a machine with a GPU this build still has no CUDA kernels: the reason differs, the refusal does not.
+        assertOneLine(fedcomuon("", "bench", "compose", "--device", "cuda:0"), "cuda:0 is not available");
+    }
+
+    @Test
+    void badArguments() throws Exception {
+        assertOneLine(fedcomuon("", "bench", "compse"), "compse", "compose");
+        assertOneLine(fedcomuon("", "device"), "device", "devices");
+        assertOneLine(fedcomuon("", "bench", "compose", "--elements", "10"), "--elements 10");
+        assertOneLine(fedcomuon(""), "no command");
+    }
+}
