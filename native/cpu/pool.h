@@ -47,9 +47,10 @@ class Pool {
     std::mutex mutex_;
     std::condition_variable wake_;
     std::condition_variable done_;
-    uint64_t generation_ = 0;  // guarded by mutex_, like stop_ and busy_
-    bool stop_ = false;
-    int busy_ = 0;
+    bool stop_ = false;  // guarded by mutex_
+    // Changed under mutex_, so that nobody who sleeps misses it; read without it while spinning.
+    std::atomic<uint64_t> generation_{0};
+    std::atomic<int> busy_{0};
 
     // Written by the caller before a generation is announced, read by workers of that generation only.
     Call call_ = nullptr;

@@ -225,26 +225,26 @@ void FCM_JOIN(schulz_load_, FCM_ISA)(const SmallSchulz &w, const float *x, int64
         for (int64_t j = 0; j < cols; j += 8) {
             const int64_t wide = smaller(8, cols - j);
             for (int64_t i = 0; i < w.width; i += 8) {
-                if (wide == 8 && i + 8 <= w.width) {
-                    for (int64_t r = 0; r < 8; ++r) {
-                        for (int64_t c = 0; c < 8; ++c) {
-                            strip[r * 8 + c] = i + r < rows ? scaled(x[(i + r) * cols + j + c]) : 0.0f;
-                        }
+                if (wide < 8 || i + 8 > rows) std::memset(strip, 0, sizeof strip);
+                for (int64_t r = 0; r < 8 && i + r < rows; ++r) {
+                    const float *from = x + (i + r) * cols + j;
+                    if (wide == 8) {
+                        for (int64_t c = 0; c < 8; ++c) strip[r * 8 + c] = scaled(from[c]);
+                    } else {
+                        for (int64_t c = 0; c < wide; ++c) strip[r * 8 + c] = scaled(from[c]);
                     }
-                    transpose8(strip, 8, w.y + j * w.width + i, w.width);
+                }
+                float *to = w.y + j * w.width + i;
+                if (wide == 8) {
+                    transpose8(strip, 8, to, w.width);
                 } else {
                     for (int64_t c = 0; c < wide; ++c) {
-                        for (int64_t r = 0; r < 8; ++r) {
-                            w.y[(j + c) * w.width + i + r] = i + r < rows ? scaled(x[(i + r) * cols + j + c]) : 0.0f;
-                        }
+                        for (int64_t r = 0; r < 8; ++r) to[c * w.width + r] = strip[r * 8 + c];
                     }
                 }
             }
         }
     }
-    // Padding rows of the small squares are read as columns of a product, so they must be zero, not garbage.
-    std::memset(w.gram, 0, static_cast<size_t>(w.width * w.width) * sizeof(float));
-    std::memset(w.poly, 0, static_cast<size_t>(w.width * w.width) * sizeof(float));
 }
 
 void FCM_JOIN(schulz_step_, FCM_ISA)(const SmallSchulz &w, float a, float b, float c) {

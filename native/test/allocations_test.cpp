@@ -112,7 +112,8 @@ TEST(operations_do_not_allocate) {
     Device device(2);
     Random random(1);
     Floats x(kClients, kN), y(kClients, kN), z(kClients, kN);
-    const fcm_matrix_block blocks[] = {{100, 128, 0, 0, 0, 1.0}, {20, 10, 12800, 12800, 12800, 1.0}, {128, 200, 13000, 13000, 13000, 1.0}};
+    const fcm_matrix_block blocks[] = {{100, 128, 0, 0, 0, 1.0}, {20, 10, 12800, 12800, 12800, 1.0},
+                                       {128, 200, 13000, 13000, 13000, 1.0}};
     const double coefficients[] = {3.4445, -4.7750, 2.0315, 3.4445, -4.7750, 2.0315};
     int64_t sum_bytes = 0;
     int64_t schulz_bytes = 0;
@@ -138,21 +139,21 @@ TEST(operations_do_not_allocate) {
          }},
         {"project_compose_momentum",
          [&] {
-             return fcm_project_compose_momentum(device, kClients, kN / 2, 2, 1.0, norms, 0.5, x.data(), kN, v, 0, y.data(), kN,
-                                                 &error);
+             return fcm_project_compose_momentum(device, kClients, kN / 2, 2, 1.0, norms, 0.5, x.data(), kN, v, 0,
+                                                 y.data(), kN, &error);
          }},
         {"norm", [&] { return fcm_norm(device, kClients, kN, x.data(), kN, norms, sums.data(), sum_bytes, &error); }},
         {"vector_step",
          [&] {
-             return fcm_vector_step(device, kClients, kN, FCM_STEP_NORMALIZED, 0.5, x.data(), kN, y.data(), kN, sums.data(),
-                                    sum_bytes, &error);
+             return fcm_vector_step(device, kClients, kN, FCM_STEP_NORMALIZED, 0.5, x.data(), kN, y.data(), kN,
+                                    sums.data(), sum_bytes, &error);
          }},
         {"average", [&] { return fcm_average(device, kClients, kN, nullptr, x.data(), kN, &error); }},
         {"all_finite", [&] { return fcm_all_finite(device, kClients, kN, x.data(), kN, &client, &index, &error); }},
         {"newton_schulz_small",
          [&] {
-             return fcm_newton_schulz_small(device, kClients, blocks, 3, coefficients, 2, 1.0, 0.5, x.data(), kN, y.data(), kN,
-                                            z.data(), kN, schulz.data(), schulz_bytes, &error);
+             return fcm_newton_schulz_small(device, kClients, blocks, 3, coefficients, 2, 1.0, 0.5, x.data(), kN,
+                                            y.data(), kN, z.data(), kN, schulz.data(), schulz_bytes, &error);
          }},
         {"copy", [&] { return fcm_copy_in(device, x.data(), y.data(), kN * 4, &error); }},
         {"zero", [&] { return fcm_zero(device, y.data(), kN * 4, &error); }},

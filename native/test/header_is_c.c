@@ -18,7 +18,8 @@ _Static_assert(sizeof(fcm_error) == 512, "fcm_error");
 _Static_assert(sizeof(fcm_device_info) == 408, "fcm_device_info");
 _Static_assert(sizeof(fcm_matrix_block) == 48, "fcm_matrix_block");
 
-static void check_refusal(int line, fcm_status status, fcm_status wanted, const fcm_error *error, const char *function) {
+static void check_refusal(int line, fcm_status status, fcm_status wanted, const fcm_error *error,
+                          const char *function) {
     expect_at(line, status == wanted, "the status is another one");
     expect_at(line, error->status == wanted, "the status in the error is another one");
     expect_at(line, strncmp(error->message, function, strlen(function)) == 0, "the message does not name the function");
@@ -52,8 +53,10 @@ static void devices(void) {
     EXPECT(cpus == 1);
 
     info = untouched;
-    check_refusal(__LINE__, fcm_device_describe(-1, &info, &error), FCM_INVALID_ARGUMENT, &error, "fcm_device_describe");
-    check_refusal(__LINE__, fcm_device_describe(count, &info, &error), FCM_INVALID_ARGUMENT, &error, "fcm_device_describe");
+    check_refusal(__LINE__, fcm_device_describe(-1, &info, &error), FCM_INVALID_ARGUMENT, &error,
+                  "fcm_device_describe");
+    check_refusal(__LINE__, fcm_device_describe(count, &info, &error), FCM_INVALID_ARGUMENT, &error,
+                  "fcm_device_describe");
     EXPECT(fcm_device_describe(count, &info, NULL) == FCM_INVALID_ARGUMENT);
     EXPECT(memcmp(&info, &untouched, sizeof info) == 0);
     check_refusal(__LINE__, fcm_device_describe(0, NULL, &error), FCM_INVALID_ARGUMENT, &error, "fcm_device_describe");
@@ -83,10 +86,13 @@ static void contexts(void) {
         EXPECT(context != NULL);
         EXPECT(fcm_context_isa(context, &used, &error) == FCM_OK);
         EXPECT(used == (isa == FCM_ISA_AUTO ? info.isa : isa));
-        check_refusal(__LINE__, fcm_context_isa(context, NULL, &error), FCM_INVALID_ARGUMENT, &error, "fcm_context_isa");
+        check_refusal(__LINE__, fcm_context_isa(context, NULL, &error), FCM_INVALID_ARGUMENT, &error,
+                      "fcm_context_isa");
         fcm_context_destroy(context);
     }
-    for (isa = info.isa + 1; isa <= FCM_ISA_AVX512; ++isa) refused_context(__LINE__, FCM_CPU, 0, 1, isa, FCM_UNSUPPORTED);
+    for (isa = info.isa + 1; isa <= FCM_ISA_AVX512; ++isa) {
+        refused_context(__LINE__, FCM_CPU, 0, 1, isa, FCM_UNSUPPORTED);
+    }
     fcm_context_destroy(NULL);
 
     refused_context(__LINE__, FCM_CUDA, 0, 1, FCM_ISA_AUTO, FCM_UNSUPPORTED);

@@ -9,8 +9,9 @@ struct Shape {
 };
 
 // Vectors, both orientations, sides around the register tiles and their padding to 16, and the longest side of 128.
-const std::vector<Shape> kShapes = {{1, 1},   {1, 7},    {7, 1},     {4, 33},    {6, 25},    {25, 6},   {16, 150}, {120, 256},
-                                    {256, 120}, {10, 120}, {128, 128}, {127, 129}, {128, 1000}, {17, 17}, {33, 31}};
+const std::vector<Shape> kShapes = {{1, 1},     {1, 7},     {7, 1},    {4, 33},    {6, 25},
+                                    {25, 6},    {16, 150},  {120, 256}, {256, 120}, {10, 120},
+                                    {128, 128}, {127, 129}, {128, 1000}, {17, 17},   {33, 31}};
 
 // The five steps of Muon.
 std::vector<double> muon(int steps = 5) {
@@ -20,8 +21,11 @@ std::vector<double> muon(int steps = 5) {
 }
 
 // Other coefficients each step, in the manner of Polar Express: mixing up the steps shows.
-const std::vector<double> kSteps = {8.28721, -23.59589, 17.30039, 4.10706, -2.94785, 0.54484, 3.94869, -2.90890, 0.55182,
-                                    3.31842, -2.48849,  0.51005,  2.30065, -1.66890, 0.41881};
+const std::vector<double> kSteps = {8.28721, -23.59589, 17.30039,  //
+                                    4.10706, -2.94785,  0.54484,   //
+                                    3.94869, -2.90890,  0.55182,   //
+                                    3.31842, -2.48849,  0.51005,   //
+                                    2.30065, -1.66890,  0.41881};
 
 // Blocks one after the other, in m and w in the order given, in o in the reverse; gaps between them.
 struct Table {
@@ -71,7 +75,11 @@ struct Call {
     double divisor = 1.0;
 
     Call(const Table &t, int64_t k, int64_t shift = 1)
-        : table(t), clients(k), m(k, t.m_length, shift, 2), o(k, t.o_length, (shift + 1) % 4, 7), w(k, t.w_length, shift + 2, 1) {}
+        : table(t),
+          clients(k),
+          m(k, t.m_length, shift, 2),
+          o(k, t.o_length, (shift + 1) % 4, 7),
+          w(k, t.w_length, (shift + 2) % 4, 1) {}
 
     float *matrix(int64_t client, int64_t block) { return m[client] + table.at(block).m_offset; }
     float *result(int64_t client, int64_t block) { return o[client] + table.at(block).o_offset; }
@@ -92,12 +100,14 @@ struct Call {
     fcm_status run(fcm_context *context, const std::vector<double> &coefficients, bool with_o, bool with_w,
                    fcm_error *error = nullptr) {
         int64_t bytes = -1;
-        const fcm_status asked = fcm_newton_schulz_small_workspace(context, clients, table.blocks.data(), table.count(), &bytes, error);
+        const fcm_status asked = fcm_newton_schulz_small_workspace(context, clients, table.blocks.data(),
+                                                                   table.count(), &bytes, error);
         if (asked != FCM_OK) return asked;
         Doubles workspace(1, bytes / 8, 3);
         const fcm_status status = fcm_newton_schulz_small(
             context, clients, table.blocks.data(), table.count(), coefficients.data(),
-            static_cast<int64_t>(coefficients.size() / 3), divisor, eta, m.data(), m.stride(), with_o ? o.data() : nullptr,
+            static_cast<int64_t>(coefficients.size() / 3), divisor, eta, m.data(), m.stride(),
+            with_o ? o.data() : nullptr,
             o.stride(), with_w ? w.data() : nullptr, w.stride(), workspace.data(), workspace.bytes(), error);
         CHECK(workspace.guards_intact(), "the workspace was left");
         return status;
@@ -130,7 +140,8 @@ class Errors {
 
 std::string place(int32_t isa, int64_t client, const fcm_matrix_block &block) {
     char words[96];
-    std::snprintf(words, sizeof words, "isa %d, client %ld, %ld x %ld", isa, long(client), long(block.rows), long(block.cols));
+    std::snprintf(words, sizeof words, "isa %d, client %ld, %ld x %ld", isa, long(client), long(block.rows),
+                  long(block.cols));
     return words;
 }
 
@@ -265,8 +276,9 @@ TEST(no_steps_only_normalize) {
                 const double norm = reference::norm(table.size(i), call.matrix(k, i));
                 for (int64_t j = 0; j < table.size(i); ++j) {
                     const double wanted = double{call.matrix(k, i)[j]} / (norm * 1.25);
+                    const double error = std::fabs(double{call.result(k, i)[j]} - wanted);
                     // computed in double, rounded once
-                    CHECK(std::fabs(double{call.result(k, i)[j]} - wanted) <= 1.01 * reference::kRound * std::fabs(wanted),
+                    CHECK(error <= 1.01 * reference::kRound * std::fabs(wanted),
                           "%s, element %ld", place(isa, k, table.at(i)).c_str(), long(j));
                 }
             }
@@ -275,7 +287,8 @@ TEST(no_steps_only_normalize) {
     // the same with no table at all to point at
     Device device;
     int64_t bytes = 0;
-    CHECK(fcm_newton_schulz_small_workspace(device, 2, table.blocks.data(), table.count(), &bytes, nullptr) == FCM_OK, "query");
+    CHECK(fcm_newton_schulz_small_workspace(device, 2, table.blocks.data(), table.count(), &bytes, nullptr) == FCM_OK,
+          "query");
     std::vector<double> workspace(static_cast<size_t>(bytes / 8));
     CHECK(fcm_newton_schulz_small(device, 2, table.blocks.data(), table.count(), nullptr, 0, 1.25, 0.0, call.m.data(),
                                   call.m.stride(), call.o.data(), call.o.stride(), nullptr, 0, workspace.data(), bytes,
@@ -334,12 +347,14 @@ TEST(o_and_w_and_in_place_agree) {
         Random random(7);
         in_place.randomize(random);
         int64_t bytes = 0;
-        CHECK(fcm_newton_schulz_small_workspace(device, kClients, same.blocks.data(), same.count(), &bytes, nullptr) == FCM_OK, "query");
+        CHECK(fcm_newton_schulz_small_workspace(device, kClients, same.blocks.data(), same.count(), &bytes,
+                                                nullptr) == FCM_OK, "query");
         std::vector<double> workspace(static_cast<size_t>(bytes / 8));
         const auto coefficients = muon();
         CHECK(fcm_newton_schulz_small(device, kClients, same.blocks.data(), same.count(), coefficients.data(), 5, 1.0,
                                       in_place.eta, in_place.m.data(), in_place.m.stride(), in_place.m.data(),
-                                      in_place.m.stride(), in_place.w.data(), in_place.w.stride(), workspace.data(), bytes,
+                                      in_place.m.stride(), in_place.w.data(), in_place.w.stride(), workspace.data(),
+                                      bytes,
                                       nullptr) == FCM_OK,
               "isa %d: in place", isa);
         CHECK(in_place.w.is(both.w.values()), "isa %d: w differs in place", isa);
@@ -348,7 +363,8 @@ TEST(o_and_w_and_in_place_agree) {
         CHECK(in_place.m.guards_intact(), "isa %d: guards", isa);
         for (int64_t k = 0; k < kClients; ++k) {
             for (int64_t i = 0; i < table.count(); ++i) {
-                CHECK(std::memcmp(in_place.matrix(k, i), both.result(k, i), static_cast<size_t>(table.size(i)) * sizeof(float)) == 0,
+                CHECK(std::memcmp(in_place.matrix(k, i), both.result(k, i),
+                                  static_cast<size_t>(table.size(i)) * sizeof(float)) == 0,
                       "%s: o differs in place", place(isa, k, table.at(i)).c_str());
             }
         }
@@ -368,12 +384,13 @@ TEST(inputs_may_be_shared) {
     CHECK(fcm_newton_schulz_small_workspace(device, 3, table.blocks.data(), 2, &bytes, nullptr) == FCM_OK, "query");
     std::vector<double> workspace(static_cast<size_t>(bytes / 8));
     const auto coefficients = muon();
-    CHECK(fcm_newton_schulz_small(device, 3, table.blocks.data(), 2, coefficients.data(), 5, 1.0, 0.0, m.data(), 0, o.data(),
-                                  o.stride(), nullptr, 0, workspace.data(), bytes, nullptr) == FCM_OK,
+    CHECK(fcm_newton_schulz_small(device, 3, table.blocks.data(), 2, coefficients.data(), 5, 1.0, 0.0, m.data(), 0,
+                                  o.data(), o.stride(), nullptr, 0, workspace.data(), bytes, nullptr) == FCM_OK,
           "status");
     for (int64_t k = 0; k < 3; ++k) {
         for (const auto &block : table.blocks) {
-            CHECK(std::memcmp(o[k] + block.o_offset, o[0] + table.blocks[0].o_offset, 54 * sizeof(float)) == 0, "client %ld", long(k));
+            CHECK(std::memcmp(o[k] + block.o_offset, o[0] + table.blocks[0].o_offset, 54 * sizeof(float)) == 0,
+                  "client %ld", long(k));
         }
     }
     CHECK(o[0][table.blocks[0].o_offset] != 0.0f, "nothing was written");

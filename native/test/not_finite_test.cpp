@@ -37,7 +37,8 @@ TEST(all_finite_finds_the_first) {
                 for (const Place &place : plantings[p]) x[place.client][place.index] = kBad[(p + place.index) % 4];
                 int64_t client = -7;
                 int64_t index = -7;
-                CHECK(fcm_all_finite(device, kClients, kN, x.data(), x.stride(), &client, &index, nullptr) == FCM_OK, "status");
+                CHECK(fcm_all_finite(device, kClients, kN, x.data(), x.stride(), &client, &index, nullptr) == FCM_OK,
+                      "status");
                 CHECK(client == plantings[p][0].client && index == plantings[p][0].index,
                       "isa %d, %d threads: (%ld, %ld), wanted (%ld, %ld)", isa, threads, long(client), long(index),
                       long(plantings[p][0].client), long(plantings[p][0].index));
@@ -78,8 +79,8 @@ TEST(a_normalized_step_refuses_and_steps_nobody) {
             const auto workspace = sum_workspace(kClients, kN);
             fcm_error error{};
             const auto step = [&](fcm_error *e) {
-                return fcm_vector_step(device, kClients, kN, FCM_STEP_NORMALIZED, 0.1, m.data(), m.stride(), w.data(), w.stride(),
-                                       workspace->data(), workspace->bytes(), e);
+                return fcm_vector_step(device, kClients, kN, FCM_STEP_NORMALIZED, 0.1, m.data(), m.stride(), w.data(),
+                                       w.stride(), workspace->data(), workspace->bytes(), e);
             };
             refused(FCM_NOT_FINITE, "fcm_vector_step", "NaN in m", step);
             step(&error);
@@ -130,12 +131,14 @@ TEST(a_nan_gradient_is_reported_by_the_projection) {
     CHECK(fcm_storm(device, 2, kN, 0.5, g.data(), kN, g.data(), kN, h.data(), kN, norms.data(), workspace->data(),
                     workspace->bytes(), nullptr) == FCM_OK,
           "storm");
-    CHECK(std::isfinite(norms.data()[0]) && std::isnan(norms.data()[1]), "norms %g, %g", norms.data()[0], norms.data()[1]);
+    CHECK(std::isfinite(norms.data()[0]) && std::isnan(norms.data()[1]), "norms %g, %g", norms.data()[0],
+          norms.data()[1]);
     Floats m(2, kN);
     const auto before = m.randomize(random).values();
     const float v = 1.0f;
     fcm_error error{};
-    CHECK(fcm_project_compose_momentum(device, 2, kN, 1, 1.0, norms.data(), 0.5, h.data(), kN, &v, 0, m.data(), kN, &error) ==
+    CHECK(fcm_project_compose_momentum(device, 2, kN, 1, 1.0, norms.data(), 0.5, h.data(), kN, &v, 0, m.data(), kN,
+                                       &error) ==
               FCM_NOT_FINITE,
           "project");
     CHECK(error.client == 1, "client %ld", long(error.client));
@@ -147,19 +150,23 @@ TEST(a_nan_gradient_is_reported_by_the_projection) {
 namespace {
 
 // Enough elements that the pool is used; the block that the pool starts with is not the first of the table.
-const fcm_matrix_block kBlocks[] = {
-    {20, 30, 0, 0, 0, 1.0}, {100, 120, 600, 600, 600, 2.0}, {16, 16, 12600, 12600, 12600, 1.0}, {3, 1, 12856, 12856, 12856, 0.5}};
+const fcm_matrix_block kBlocks[] = {{20, 30, 0, 0, 0, 1.0},
+                                    {100, 120, 600, 600, 600, 2.0},
+                                    {16, 16, 12600, 12600, 12600, 1.0},
+                                    {3, 1, 12856, 12856, 12856, 0.5}};
 constexpr int64_t kBlockCount = 4;
 constexpr int64_t kLength = 12859;
 const std::vector<double> kMuon = {3.4445, -4.7750, 2.0315, 3.4445, -4.7750, 2.0315, 3.4445, -4.7750, 2.0315};
 
-fcm_status newton_schulz(fcm_context *context, int64_t clients, const std::vector<double> &coefficients, const Floats &m,
-                         float *o, int64_t o_stride, Floats &w, fcm_error *error) {
+fcm_status newton_schulz(fcm_context *context, int64_t clients, const std::vector<double> &coefficients,
+                         const Floats &m, float *o, int64_t o_stride, Floats &w, fcm_error *error) {
     int64_t bytes = 0;
-    CHECK(fcm_newton_schulz_small_workspace(context, clients, kBlocks, kBlockCount, &bytes, nullptr) == FCM_OK, "query");
+    CHECK(fcm_newton_schulz_small_workspace(context, clients, kBlocks, kBlockCount, &bytes, nullptr) == FCM_OK,
+          "query");
     std::vector<double> workspace(static_cast<size_t>(bytes / 8));
     return fcm_newton_schulz_small(context, clients, kBlocks, kBlockCount, coefficients.data(),
-                                   static_cast<int64_t>(coefficients.size() / 3), 1.0, 0.5, m.data(), m.stride(), o, o_stride,
+                                   static_cast<int64_t>(coefficients.size() / 3), 1.0, 0.5, m.data(), m.stride(), o,
+                                   o_stride,
                                    w.data(), w.stride(), workspace.data(), bytes, error);
 }
 
@@ -204,10 +211,11 @@ TEST(newton_schulz_refuses_and_writes_nothing) {
                 call(&error);
                 const Spot &first = plantings[p][0];
                 CHECK(error.client == first.client && error.block == first.block && error.index == first.index,
-                      "%d threads: (%ld, %ld, %ld), wanted (%ld, %ld, %ld)", threads, long(error.client), long(error.block),
+                      "%d threads: (%ld, %ld, %ld), wanted (%ld, %ld, %ld)", threads, long(error.client),
+                      long(error.block),
                       long(error.index), long(first.client), long(first.block), long(first.index));
-                CHECK(m.is(m_before) && o.is(o_before) && w.is(w_before), "%d threads, planting %zu: something was written",
-                      threads, p);
+                CHECK(m.is(m_before) && o.is(o_before) && w.is(w_before),
+                      "%d threads, planting %zu: something was written", threads, p);
             }
         }
     }
@@ -218,7 +226,8 @@ TEST(newton_schulz_refuses_and_writes_nothing) {
 TEST(a_matrix_out_of_range_is_left_and_the_others_stepped) {
     constexpr int64_t kClients = 3;
     const std::vector<double> diverging = {0.0, 0.0, 300.0, 0.0, 0.0, 300.0, 0.0, 0.0, 300.0};
-    const fcm_matrix_block blocks[] = {{16, 16, 0, 0, 0, 1.0}, {40, 60, 256, 256, 256, 1.0}, {5, 5, 2656, 2656, 2656, 1.0}};
+    const fcm_matrix_block blocks[] = {{16, 16, 0, 0, 0, 1.0}, {40, 60, 256, 256, 256, 1.0},
+                                       {5, 5, 2656, 2656, 2656, 1.0}};
     constexpr int64_t kSize = 2681;
     for (const int32_t isa : isas()) {
         for (const int32_t threads : {1, 2}) {
@@ -241,18 +250,21 @@ TEST(a_matrix_out_of_range_is_left_and_the_others_stepped) {
                 Floats &out = in_place ? m : o;
                 const auto &out_before = in_place ? m_before : o_before;
                 int64_t bytes = 0;
-                CHECK(fcm_newton_schulz_small_workspace(device, kClients, blocks, 3, &bytes, nullptr) == FCM_OK, "query");
+                CHECK(fcm_newton_schulz_small_workspace(device, kClients, blocks, 3, &bytes, nullptr) == FCM_OK,
+                      "query");
                 std::vector<double> workspace(static_cast<size_t>(bytes / 8));
                 fcm_error error{};
-                CHECK(fcm_newton_schulz_small(device, kClients, blocks, 3, diverging.data(), 3, 1.0, 0.5, m.data(), m.stride(),
-                                              out.data(), out.stride(), w.data(), w.stride(), workspace.data(), bytes,
+                CHECK(fcm_newton_schulz_small(device, kClients, blocks, 3, diverging.data(), 3, 1.0, 0.5, m.data(),
+                                              m.stride(), out.data(), out.stride(), w.data(), w.stride(),
+                                              workspace.data(), bytes,
                                               &error) == FCM_NOT_FINITE,
                       "isa %d", isa);
                 CHECK(error.status == FCM_NOT_FINITE && error.client == 1 && error.block == 1 && error.index == -1,
                       "isa %d: (%ld, %ld, %ld)", isa, long(error.client), long(error.block), long(error.index));
                 const auto unwritten = [&](int64_t k, const fcm_matrix_block &block) {
                     const auto size = static_cast<size_t>(block.rows * block.cols) * sizeof(float);
-                    return std::memcmp(out[k] + block.o_offset, out_before.data() + k * kSize + block.o_offset, size) == 0 &&
+                    return std::memcmp(out[k] + block.o_offset, out_before.data() + k * kSize + block.o_offset,
+                                       size) == 0 &&
                            std::memcmp(w[k] + block.w_offset, w_before.data() + k * kSize + block.w_offset, size) == 0;
                 };
                 CHECK(unwritten(1, blocks[1]) && unwritten(2, blocks[0]) && unwritten(2, blocks[2]),
@@ -261,10 +273,10 @@ TEST(a_matrix_out_of_range_is_left_and_the_others_stepped) {
                 double s = 0.25;
                 for (int i = 0; i < 3; ++i) s = 300.0 * std::pow(s, 5);
                 for (const int64_t k : {0, 1}) {
-                    CHECK(std::fabs(double{out[k][0]} - s) <= 1e-4 * s && out[k][1] == 0.0f, "isa %d: %g, wanted %g", isa,
-                          double{out[k][0]}, s);
-                    CHECK(std::fabs(double{w[k][0]} - (1.0 - 0.5 * s)) <= 1e-4 * s && w[k][1] == 1.0f, "isa %d: w is %g", isa,
-                          double{w[k][0]});
+                    CHECK(std::fabs(double{out[k][0]} - s) <= 1e-4 * s && out[k][1] == 0.0f, "isa %d: %g, wanted %g",
+                          isa, double{out[k][0]}, s);
+                    CHECK(std::fabs(double{w[k][0]} - (1.0 - 0.5 * s)) <= 1e-4 * s && w[k][1] == 1.0f,
+                          "isa %d: w is %g", isa, double{w[k][0]});
                 }
                 CHECK(out[0][256] == 0.0f && w[0][256] == 1.0f, "isa %d: the zero matrix", isa);
                 CHECK(m.guards_intact() && o.guards_intact() && w.guards_intact(), "isa %d: guards", isa);

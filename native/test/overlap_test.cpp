@@ -47,7 +47,8 @@ TEST(overlap_agrees_with_marked_bytes) {
         const Bytes marked = a.mark << static_cast<size_t>(kMiddle);
         for (const Shape &b : all) {
             for (int64_t start = 0; start <= 2 * kMiddle; ++start) {
-                const fcm::Extent second{"b", kBase + static_cast<uintptr_t>(start), b.count, b.length, b.stride, false};
+                const fcm::Extent second{"b", kBase + static_cast<uintptr_t>(start), b.count, b.length, b.stride,
+                                         false};
                 const bool expected = (marked & (b.mark << static_cast<size_t>(start))).any();
                 CHECK(fcm::overlap(first, second) == expected,
                       "%d: %ld x %ld by %ld at %ld, %ld x %ld by %ld at %ld", expected, long(a.count), long(a.length),

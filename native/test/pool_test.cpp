@@ -28,7 +28,10 @@ bool rounds(fcm_context *context, int64_t count, int64_t seed) {
         if (fcm_norm(context, clients, n, x.data(), n, norms, workspace.data(), 512, nullptr) != FCM_OK) return false;
         for (int64_t k = 0; k < clients; ++k) {
             double sum = 0.0;
-            for (int64_t j = 0; j < n; ++j) sum += double{x[static_cast<size_t>(k * n + j)]} * double{x[static_cast<size_t>(k * n + j)]};
+            for (int64_t j = 0; j < n; ++j) {
+                const auto value = double{x[static_cast<size_t>(k * n + j)]};
+                sum += value * value;
+            }
             if (norms[k] != std::sqrt(sum)) return false;
         }
         const int64_t planted = round * 7919 % size;

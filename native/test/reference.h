@@ -31,7 +31,8 @@ inline Number ema(double a, float x, float y) {
 }
 
 // Element j of (1-b) M + b sum_i v_i scale H_i.
-inline Number compose(int64_t n, int64_t d, double b, double scale, const float *h, const float *v, float m, int64_t j) {
+inline Number compose(int64_t n, int64_t d, double b, double scale, const float *h, const float *v, float m,
+                      int64_t j) {
     Number result;
     for (int64_t i = 0; i < d; ++i) result.add(b * double{v[i]} * scale * double{h[i * n + j]});
     if (b != 1.0) result.add((1.0 - b) * double{m});

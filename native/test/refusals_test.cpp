@@ -57,14 +57,15 @@ std::vector<Operation> operations(fcm_context *context) {
          }},
         {"fcm_compose_momentum", {read("h", kN * kD), read("v", kD), write("m", kN)},
          [](fcm_context *c, const Placement &p, fcm_error *e) {
-             return fcm_compose_momentum(c, kClients, kN, kD, 0.5, p.floats(0), p.stride[0], p.floats(1), p.stride[1], p.floats(2),
-                                         p.stride[2], e);
+             return fcm_compose_momentum(c, kClients, kN, kD, 0.5, p.floats(0), p.stride[0], p.floats(1), p.stride[1],
+                                         p.floats(2), p.stride[2], e);
          }},
         {"fcm_storm",
-         {read("g_new", kN), read("g_old", kN), write("h", kN), doubles("norms", kClients, true), doubles("workspace", sums, true)},
+         {read("g_new", kN), read("g_old", kN), write("h", kN), doubles("norms", kClients, true),
+          doubles("workspace", sums, true)},
          [](fcm_context *c, const Placement &p, fcm_error *e) {
-             return fcm_storm(c, kClients, kN, 0.5, p.floats(0), p.stride[0], p.floats(1), p.stride[1], p.floats(2), p.stride[2],
-                              p.numbers(3), p.at[4], sums * 8, e);
+             return fcm_storm(c, kClients, kN, 0.5, p.floats(0), p.stride[0], p.floats(1), p.stride[1], p.floats(2),
+                              p.stride[2], p.numbers(3), p.at[4], sums * 8, e);
          }},
         {"fcm_project_compose_momentum",
          {write("h", kN * kD), read("v", kD), write("m", kN), doubles("norms", kClients, false)},
@@ -77,13 +78,13 @@ std::vector<Operation> operations(fcm_context *context) {
              return fcm_norm(c, kClients, kN, p.floats(0), p.stride[0], p.numbers(1), p.at[2], sums * 8, e);
          }},
         {"fcm_vector_step", {read("m", kN), write("w", kN)}, [](fcm_context *c, const Placement &p, fcm_error *e) {
-             return fcm_vector_step(c, kClients, kN, FCM_STEP_PLAIN, 0.5, p.floats(0), p.stride[0], p.floats(1), p.stride[1],
-                                    nullptr, 0, e);
+             return fcm_vector_step(c, kClients, kN, FCM_STEP_PLAIN, 0.5, p.floats(0), p.stride[0], p.floats(1),
+                                    p.stride[1], nullptr, 0, e);
          }},
         {"fcm_vector_step", {read("m", kN), write("w", kN), doubles("workspace", sums, true)},
          [](fcm_context *c, const Placement &p, fcm_error *e) {
-             return fcm_vector_step(c, kClients, kN, FCM_STEP_NORMALIZED, 0.5, p.floats(0), p.stride[0], p.floats(1), p.stride[1],
-                                    p.at[2], sums * 8, e);
+             return fcm_vector_step(c, kClients, kN, FCM_STEP_NORMALIZED, 0.5, p.floats(0), p.stride[0], p.floats(1),
+                                    p.stride[1], p.at[2], sums * 8, e);
          }},
         {"fcm_average", {write("x", kN), doubles("weights", kClients, false)},
          [](fcm_context *c, const Placement &p, fcm_error *e) {
@@ -92,8 +93,9 @@ std::vector<Operation> operations(fcm_context *context) {
         {"fcm_newton_schulz_small",
          {read("m", kN), write("o", kN), write("w", kN), doubles("workspace", schulz / 8, true)},
          [schulz](fcm_context *c, const Placement &p, fcm_error *e) {
-             return fcm_newton_schulz_small(c, kClients, kBlocks, 2, kCoefficients, 1, 1.0, 0.5, p.floats(0), p.stride[0],
-                                            p.floats(1), p.stride[1], p.floats(2), p.stride[2], p.at[3], schulz, e);
+             return fcm_newton_schulz_small(c, kClients, kBlocks, 2, kCoefficients, 1, 1.0, 0.5, p.floats(0),
+                                            p.stride[0], p.floats(1), p.stride[1], p.floats(2), p.stride[2], p.at[3],
+                                            schulz, e);
          },
          1, 0},
         {"fcm_triad", {{"b", kN, false, false, 4}, {"c", kN, false, false, 4}, {"a", kN, true, false, 4}},
@@ -192,7 +194,8 @@ TEST(overlapping_operands_are_refused) {
                                 [&](fcm_error *e) { return operation.call(device, p, e); });
                         CHECK(arena.untouched(), "%s, %s: something was written", operation.function, words);
                     } else {
-                        CHECK(operation.call(device, p, &error) == FCM_OK, "%s, %s: %s", operation.function, words, error.message);
+                        CHECK(operation.call(device, p, &error) == FCM_OK, "%s, %s: %s", operation.function, words,
+                              error.message);
                     }
                     arena.restore();
                 }
@@ -228,11 +231,13 @@ TEST(interleaved_operands_are_told_apart) {
             for (const size_t i : batches) {
                 p.stride[i] = period;
                 for (int64_t k = 0; k < kClients; ++k) {
-                    std::memcpy(p.at[i] + k * period * 4, packed.at[i] + k * packed.stride[i] * 4, size_t(operands[i].length) * 4);
+                    std::memcpy(p.at[i] + k * period * 4, packed.at[i] + k * packed.stride[i] * 4,
+                                size_t(operands[i].length) * 4);
                 }
             }
             fcm_error error{};
-            CHECK(operation.call(device, p, &error) == FCM_OK, "%s, turn %zu: %s", operation.function, turn, error.message);
+            CHECK(operation.call(device, p, &error) == FCM_OK, "%s, turn %zu: %s", operation.function, turn,
+                  error.message);
             CHECK(results(operation, p) == expected, "%s, turn %zu: another result", operation.function, turn);
             arena.restore();
 
@@ -278,9 +283,12 @@ TEST(the_stride_of_one_client_does_not_matter) {
         for (const int64_t y_stride : {int64_t{10}, stride}) {
             for (const int64_t shift : {1, 5, 9}) {
                 char words[80];
-                std::snprintf(words, sizeof words, "strides %ld and %ld, %ld apart", long(stride), long(y_stride), long(shift));
-                refused(FCM_INVALID_ARGUMENT, "fcm_ema", words, [&](fcm_error *e) { return ema(0, shift, y_stride, e); });
-                refused(FCM_INVALID_ARGUMENT, "fcm_ema", words, [&](fcm_error *e) { return ema(shift, 0, y_stride, e); });
+                std::snprintf(words, sizeof words, "strides %ld and %ld, %ld apart", long(stride), long(y_stride),
+                              long(shift));
+                refused(FCM_INVALID_ARGUMENT, "fcm_ema", words,
+                        [&](fcm_error *e) { return ema(0, shift, y_stride, e); });
+                refused(FCM_INVALID_ARGUMENT, "fcm_ema", words,
+                        [&](fcm_error *e) { return ema(shift, 0, y_stride, e); });
             }
         }
         CHECK(ema(0, 10, 10, nullptr) == FCM_OK, "stride %ld", long(stride));
@@ -296,11 +304,12 @@ TEST(newton_schulz_blocks_must_not_collide) {
     std::vector<double> workspace(1 << 12);
     const auto run = [&](const std::vector<fcm_matrix_block> &blocks, float *out, int64_t out_stride, float *weights,
                          fcm_error *e) {
-        return fcm_newton_schulz_small(device, 2, blocks.data(), int64_t(blocks.size()), kCoefficients, 1, 1.0, 0.5, m.data(), 16,
-                                       out, out_stride, weights, 16, workspace.data(), int64_t(workspace.size() * 8), e);
+        return fcm_newton_schulz_small(device, 2, blocks.data(), int64_t(blocks.size()), kCoefficients, 1, 1.0, 0.5,
+                                       m.data(), 16, out, out_stride, weights, 16, workspace.data(),
+                                       int64_t(workspace.size() * 8), e);
     };
-    const auto refuse = [&](const char *what, const std::vector<fcm_matrix_block> &blocks, float *out, int64_t out_stride,
-                            float *weights) {
+    const auto refuse = [&](const char *what, const std::vector<fcm_matrix_block> &blocks, float *out,
+                            int64_t out_stride, float *weights) {
         refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_small", what,
                 [&](fcm_error *e) { return run(blocks, out, out_stride, weights, e); });
         CHECK(o == o_before && w == w_before && m == std::vector<float>(64, 1.0f), "%s: something was written", what);
@@ -339,7 +348,8 @@ TEST(newton_schulz_blocks_must_not_collide) {
     blocks = good;
     blocks[0].scale = double{kNaN};
     refuse("a scale of NaN", blocks, o.data(), 16, w.data());
-    for (const auto &[rows, cols] : {std::pair<int64_t, int64_t>{-1, 3}, {3, -1}, {129, 129}, {129, 1000}, {1000, 129}}) {
+    const std::pair<int64_t, int64_t> shapes[] = {{-1, 3}, {3, -1}, {129, 129}, {129, 1000}, {1000, 129}};
+    for (const auto &[rows, cols] : shapes) {
         refuse("a bad shape", {{rows, cols, 0, 0, 0, 1.0}}, o.data(), 16, nullptr);
     }
 }
@@ -363,15 +373,18 @@ TEST(bad_numbers_are_refused) {
             return fcm_compose_momentum(device, 2, 8, 1, a, x.data(), 8, x.data(), 8, y.data(), 8, e);
         });
         refuse("fcm_storm", words, [&](fcm_error *e) {
-            return fcm_storm(device, 2, 8, a, x.data(), 8, x.data(), 8, y.data(), 8, norms.data(), workspace.data(), 16, e);
+            return fcm_storm(device, 2, 8, a, x.data(), 8, x.data(), 8, y.data(), 8, norms.data(), workspace.data(),
+                             16, e);
         });
         refuse("fcm_project_compose_momentum", words, [&](fcm_error *e) {
-            return fcm_project_compose_momentum(device, 2, 8, 1, 1.0, norms.data(), a, z.data(), 8, x.data(), 8, y.data(), 8, e);
+            return fcm_project_compose_momentum(device, 2, 8, 1, 1.0, norms.data(), a, z.data(), 8, x.data(), 8,
+                                                y.data(), 8, e);
         });
     }
     for (const double radius : {0.0, -1.0, nan, -inf}) {
         refuse("fcm_project_compose_momentum", "a bad radius", [&](fcm_error *e) {
-            return fcm_project_compose_momentum(device, 2, 8, 1, radius, norms.data(), 0.5, z.data(), 8, x.data(), 8, y.data(), 8, e);
+            return fcm_project_compose_momentum(device, 2, 8, 1, radius, norms.data(), 0.5, z.data(), 8, x.data(), 8,
+                                                y.data(), 8, e);
         });
     }
     for (const int64_t d : {int64_t{0}, int64_t{-1}, INT64_MIN}) {
@@ -379,7 +392,8 @@ TEST(bad_numbers_are_refused) {
             return fcm_compose_momentum(device, 2, 8, d, 0.5, x.data(), 8, x.data(), 8, y.data(), 8, e);
         });
         refuse("fcm_project_compose_momentum", "a bad d", [&](fcm_error *e) {
-            return fcm_project_compose_momentum(device, 2, 8, d, 1.0, norms.data(), 0.5, z.data(), 8, x.data(), 8, y.data(), 8, e);
+            return fcm_project_compose_momentum(device, 2, 8, d, 1.0, norms.data(), 0.5, z.data(), 8, x.data(), 8,
+                                                y.data(), 8, e);
         });
     }
     for (const int32_t rule : {-1, 2}) {
@@ -393,13 +407,14 @@ TEST(bad_numbers_are_refused) {
         });
     }
     for (const auto &bad : {std::vector<double>{1.0, -1.0}, {0.0, 0.0}, {1.0, nan}, {inf, 1.0}, {1.7e308, 1.7e308}}) {
-        refuse("fcm_average", "bad weights", [&](fcm_error *e) { return fcm_average(device, 2, 8, bad.data(), y.data(), 8, e); });
+        refuse("fcm_average", "bad weights",
+               [&](fcm_error *e) { return fcm_average(device, 2, 8, bad.data(), y.data(), 8, e); });
     }
     const fcm_matrix_block block{2, 4, 0, 0, 0, 1.0};
     const auto schulz = [&](const double *coefficients, int64_t steps, double divisor, double eta) {
         return [=, &device, &x, &y, &workspace](fcm_error *e) {
-            return fcm_newton_schulz_small(device, 2, &block, 1, coefficients, steps, divisor, eta, x.data(), 8, y.data(), 8,
-                                           nullptr, 0, workspace.data(), int64_t(workspace.size() * 8), e);
+            return fcm_newton_schulz_small(device, 2, &block, 1, coefficients, steps, divisor, eta, x.data(), 8,
+                                           y.data(), 8, nullptr, 0, workspace.data(), int64_t(workspace.size() * 8), e);
         };
     };
     const double bad_coefficients[3] = {1.0, nan, 0.0};
@@ -463,7 +478,8 @@ TEST(null_and_misaligned_operands_are_refused) {
             [&](fcm_error *e) { return fcm_all_finite(device, 1, 1, nullptr, 1, &place, &place, e); });
     refused(FCM_INVALID_ARGUMENT, "fcm_all_finite", "null context",
             [&](fcm_error *e) { return fcm_all_finite(nullptr, 1, 1, &x, 1, &place, &place, e); });
-    refused(FCM_INVALID_ARGUMENT, "fcm_sum_workspace", "null answer", [&](fcm_error *e) { return fcm_sum_workspace(1, 1, nullptr, e); });
+    refused(FCM_INVALID_ARGUMENT, "fcm_sum_workspace", "null answer",
+            [&](fcm_error *e) { return fcm_sum_workspace(1, 1, nullptr, e); });
     refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_small_workspace", "null answer",
             [&](fcm_error *e) { return fcm_newton_schulz_small_workspace(device, 1, kBlocks, 2, nullptr, e); });
     refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_small_workspace", "null table",
@@ -514,7 +530,8 @@ TEST(sizes_beyond_the_address_space_are_refused) {
         const int64_t c = clients;
         const int64_t l = n;
         const int64_t s = stride;
-        refused(FCM_INVALID_ARGUMENT, "fcm_ema", words, [&](fcm_error *e) { return fcm_ema(device, c, l, 0.5, x, s, y, s, e); });
+        refused(FCM_INVALID_ARGUMENT, "fcm_ema", words,
+                [&](fcm_error *e) { return fcm_ema(device, c, l, 0.5, x, s, y, s, e); });
         refused(FCM_INVALID_ARGUMENT, "fcm_compose_momentum", words,
                 [&](fcm_error *e) { return fcm_compose_momentum(device, c, l, 1, 0.5, x, s, z, 0, y, s, e); });
         refused(FCM_INVALID_ARGUMENT, "fcm_storm", words, [&](fcm_error *e) {
@@ -530,14 +547,16 @@ TEST(sizes_beyond_the_address_space_are_refused) {
                 return fcm_vector_step(device, c, l, rule, 0.5, x, s, y, s, workspace, INT64_MAX, e);
             });
         }
-        refused(FCM_INVALID_ARGUMENT, "fcm_average", words, [&](fcm_error *e) { return fcm_average(device, c, l, nullptr, x, s, e); });
+        refused(FCM_INVALID_ARGUMENT, "fcm_average", words,
+                [&](fcm_error *e) { return fcm_average(device, c, l, nullptr, x, s, e); });
         int64_t client = 0;
         int64_t index = 0;
         refused(FCM_INVALID_ARGUMENT, "fcm_all_finite", words,
                 [&](fcm_error *e) { return fcm_all_finite(device, c, l, x, s, &client, &index, e); });
     }
     for (const int64_t n : {k61, k62, INT64_MAX, int64_t{-1}}) {
-        refused(FCM_INVALID_ARGUMENT, "fcm_triad", "n", [&](fcm_error *e) { return fcm_triad(device, n, 0.5f, x, z, y, 0, e); });
+        refused(FCM_INVALID_ARGUMENT, "fcm_triad", "n",
+                [&](fcm_error *e) { return fcm_triad(device, n, 0.5f, x, z, y, 0, e); });
     }
     const std::pair<int64_t, int64_t> products[] = {{k62, 4}, {4, k62}, {k32, k32}, {INT64_MAX, 2}, {2, INT64_MAX}};
     for (const auto &[n, d] : products) {
@@ -551,10 +570,12 @@ TEST(sizes_beyond_the_address_space_are_refused) {
             return fcm_project_compose_momentum(device, 1, l, factors, 1.0, norms, 0.5, x, l, z, 0, y, l, e);
         });
     }
-    for (int i = 0; i < 16; ++i) CHECK(x[i] == 0.0f && y[i] == 0.0f && z[i] == 0.0f && norms[i] == 0.0, "element %d was written", i);
+    for (int i = 0; i < 16; ++i) {
+        CHECK(x[i] == 0.0f && y[i] == 0.0f && z[i] == 0.0f && norms[i] == 0.0, "element %d was written", i);
+    }
 }
 
-// One vector for all clients spans little memory, however many clients there are; their number times n still has to fit.
+// One vector for all clients spans little memory, however many clients there are; clients times n still has to fit.
 TEST(a_broadcast_of_too_many_clients_is_refused) {
     Device device(2);
     const float x[4] = {1.0f, 1.0f, 1.0f, 1.0f};
@@ -576,8 +597,8 @@ TEST(workspace_queries) {
     CHECK(sums(int64_t{1} << 32, 1) == int64_t{8} << 32, "2^32 clients: %ld", long(bytes));
     CHECK(sums(1, int64_t{1} << 50) == int64_t{8} << 36, "2^50 elements: %ld", long(bytes));
     CHECK(sums(1, INT64_MAX) == int64_t{8} << 49, "INT64_MAX elements: %ld", long(bytes));
-    const std::pair<int64_t, int64_t> bad[] = {{INT64_MAX, INT64_MAX}, {int64_t{1} << 60, 1}, {int64_t{1} << 32, int64_t{1} << 62},
-                                               {-1, 1},                {1, -1},               {INT64_MIN, INT64_MIN}};
+    const std::pair<int64_t, int64_t> bad[] = {{INT64_MAX, INT64_MAX}, {int64_t{1} << 60, 1}, {-1, 1}, {1, -1},
+                                               {int64_t{1} << 32, int64_t{1} << 62}, {INT64_MIN, INT64_MIN}};
     bytes = -7;
     for (const auto &[clients, n] : bad) {
         refused(FCM_INVALID_ARGUMENT, "fcm_sum_workspace", "a bad size",
@@ -590,8 +611,8 @@ TEST(workspace_queries) {
         float o[4] = {};
         double workspace[4] = {};
         refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_small", what, [&](fcm_error *e) {
-            return fcm_newton_schulz_small(device, clients, &block, 1, kCoefficients, 1, 1.0, 0.5, m, INT64_MAX, o, INT64_MAX,
-                                           nullptr, 0, workspace, INT64_MAX, e);
+            return fcm_newton_schulz_small(device, clients, &block, 1, kCoefficients, 1, 1.0, 0.5, m, INT64_MAX, o,
+                                           INT64_MAX, nullptr, 0, workspace, INT64_MAX, e);
         });
     };
     constexpr int64_t k62 = int64_t{1} << 62;
@@ -634,15 +655,16 @@ TEST(a_workspace_one_byte_too_small_is_refused) {
         });
     }
     // a table whose blocks differ, so that the room for the largest is what counts
-    const fcm_matrix_block blocks[] = {{2, 3, 0, 0, 0, 1.0}, {100, 120, 6, 6, 6, 1.0}, {5, 1, 12006, 12006, 12006, 1.0}};
+    const fcm_matrix_block blocks[] = {{2, 3, 0, 0, 0, 1.0}, {100, 120, 6, 6, 6, 1.0},
+                                       {5, 1, 12006, 12006, 12006, 1.0}};
     CHECK(fcm_newton_schulz_small_workspace(device, 2, blocks, 3, &bytes, nullptr) == FCM_OK, "query");
     std::vector<double> room(static_cast<size_t>(bytes / 8));
     refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_small", "workspace", [&](fcm_error *e) {
-        return fcm_newton_schulz_small(device, 2, blocks, 3, kCoefficients, 1, 1.0, 0.5, x.data(), kLong, y.data(), kLong, nullptr,
-                                       0, room.data(), bytes - 1, e);
+        return fcm_newton_schulz_small(device, 2, blocks, 3, kCoefficients, 1, 1.0, 0.5, x.data(), kLong, y.data(),
+                                       kLong, nullptr, 0, room.data(), bytes - 1, e);
     });
     CHECK(y.is(before) && norms.is(norms_before), "something was written");
-    CHECK(fcm_newton_schulz_small(device, 2, blocks, 3, kCoefficients, 1, 1.0, 0.5, x.data(), kLong, y.data(), kLong, nullptr, 0,
-                                  room.data(), bytes, nullptr) == FCM_OK,
+    CHECK(fcm_newton_schulz_small(device, 2, blocks, 3, kCoefficients, 1, 1.0, 0.5, x.data(), kLong, y.data(), kLong,
+                                  nullptr, 0, room.data(), bytes, nullptr) == FCM_OK,
           "exactly enough");
 }

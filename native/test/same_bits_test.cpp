@@ -42,22 +42,23 @@ std::map<std::string, Bits> element_wise(int32_t threads, int32_t isa) {
         out = second;
     };
     keep("ema", fcm_ema(device, kClients, kN, 0.3, first.data(), kN, out.data(), kN, nullptr));
-    keep("compose_momentum", fcm_compose_momentum(device, kClients, kN, kD, 0.3, wide.data(), kN * kD, v.data(), kD, out.data(),
-                                                  kN, nullptr));
-    keep("storm", fcm_storm(device, kClients, kN, 0.3, first.data(), kN, wide.data(), kN * kD, out.data(), kN, norms.data(),
-                            workspace.data(), bytes, nullptr));
+    keep("compose_momentum", fcm_compose_momentum(device, kClients, kN, kD, 0.3, wide.data(), kN * kD, v.data(), kD,
+                                                  out.data(), kN, nullptr));
+    keep("storm", fcm_storm(device, kClients, kN, 0.3, first.data(), kN, wide.data(), kN * kD, out.data(), kN,
+                            norms.data(), workspace.data(), bytes, nullptr));
     append(all["storm"], norms);
-    CHECK(fcm_norm(device, kClients, kN, first.data(), kN, norms.data(), workspace.data(), bytes, nullptr) == FCM_OK, "norm");
+    CHECK(fcm_norm(device, kClients, kN, first.data(), kN, norms.data(), workspace.data(), bytes, nullptr) == FCM_OK,
+          "norm");
     append(all["norm"], norms);
     std::vector<float> h = wide;
     keep("project_compose_momentum",
-         fcm_project_compose_momentum(device, kClients, kN, kD, norms[2], norms.data(), 0.3, h.data(), kN * kD, v.data(), kD,
-                                      out.data(), kN, nullptr));
+         fcm_project_compose_momentum(device, kClients, kN, kD, norms[2], norms.data(), 0.3, h.data(), kN * kD,
+                                      v.data(), kD, out.data(), kN, nullptr));
     append(all["project_compose_momentum"], h);
-    keep("plain step", fcm_vector_step(device, kClients, kN, FCM_STEP_PLAIN, 0.3, first.data(), kN, out.data(), kN, nullptr, 0,
-                                       nullptr));
-    keep("normalized step", fcm_vector_step(device, kClients, kN, FCM_STEP_NORMALIZED, 0.3, first.data(), kN, out.data(), kN,
-                                            workspace.data(), bytes, nullptr));
+    keep("plain step", fcm_vector_step(device, kClients, kN, FCM_STEP_PLAIN, 0.3, first.data(), kN, out.data(), kN,
+                                       nullptr, 0, nullptr));
+    keep("normalized step", fcm_vector_step(device, kClients, kN, FCM_STEP_NORMALIZED, 0.3, first.data(), kN,
+                                            out.data(), kN, workspace.data(), bytes, nullptr));
     keep("uniform average", fcm_average(device, kClients, kN, nullptr, out.data(), kN, nullptr));
     keep("weighted average", fcm_average(device, kClients, kN, weights, out.data(), kN, nullptr));
     for (const int32_t non_temporal : {0, 1}) {
@@ -83,11 +84,12 @@ Bits newton_schulz(int32_t threads, int32_t isa) {
     random.fill(w);
     const auto count = static_cast<int64_t>(blocks.size());
     int64_t bytes = 0;
-    CHECK(fcm_newton_schulz_small_workspace(device, kClients, blocks.data(), count, &bytes, nullptr) == FCM_OK, "query");
+    CHECK(fcm_newton_schulz_small_workspace(device, kClients, blocks.data(), count, &bytes, nullptr) == FCM_OK,
+          "query");
     // what a workspace held before must not matter either
     std::vector<double> workspace(static_cast<size_t>(bytes / 8), threads == 1 ? 0.0 : double{kNaN});
-    CHECK(fcm_newton_schulz_small(device, kClients, blocks.data(), count, coefficients, 3, 1.02, 0.1, m.data(), length, o.data(),
-                                  length, w.data(), length, workspace.data(), bytes, nullptr) == FCM_OK,
+    CHECK(fcm_newton_schulz_small(device, kClients, blocks.data(), count, coefficients, 3, 1.02, 0.1, m.data(), length,
+                                  o.data(), length, w.data(), length, workspace.data(), bytes, nullptr) == FCM_OK,
           "newton_schulz_small");
     Bits bits;
     append(bits, o);

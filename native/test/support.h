@@ -22,7 +22,7 @@
 #define ASAN_UNPOISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
 #endif
 
-// Sanitized code is some ten times slower: loops whose length proves nothing are shortened.
+// A sanitizer has its own allocator and its own idea of memory: the few checks that look beneath it are left out.
 #if defined(FCM_SANITIZED)
 constexpr bool kSanitized = true;
 #else
@@ -207,7 +207,8 @@ void refused(fcm_status status, const char *function, const char *what, Call &&c
     CHECK(with == status, "%s, %s: status %d, wanted %d (%s)", function, what, with, status, error.message);
     if (with != status) return;
     CHECK(error.status == with, "%s, %s: the error says %d, the function %d", function, what, error.status, with);
-    CHECK(std::strncmp(error.message, function, std::strlen(function)) == 0, "%s, %s: %s", function, what, error.message);
+    CHECK(std::strncmp(error.message, function, std::strlen(function)) == 0, "%s, %s: %s", function, what,
+          error.message);
     if (status == FCM_INVALID_ARGUMENT) {
         CHECK(error.client == -1 && error.block == -1 && error.index == -1, "%s, %s: a place is given", function, what);
     }

@@ -1,12 +1,19 @@
 package org.fedcomuon.bench;
 
+import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
 /** Contenders that take turns: every round runs each of them once, so that a slow minute slows them all. */
 final class Interleaved {
     /** A sample is at least this long; a shorter call is repeated within it. */
-    private static final double SAMPLE_SECONDS = 0.02;
+    private static final double SAMPLE_SECONDS = 0.1;
+
+    /**
+     * Before each sample. OpenBLAS's threads spin for up to a tenth of a second after a call; without a pause the next
+     * contender would share its cores with them.
+     */
+    private static final Duration SETTLE = Duration.ofMillis(150);
 
     private final Map<String, Runnable> contenders = new LinkedHashMap<>();
 
@@ -28,12 +35,23 @@ final class Interleaved {
         for (int round = 0; round < rounds; round++) {
             for (var contender : contenders.entrySet()) {
                 int repeat = calls.get(contender.getKey());
+                settle();
+                contender.getValue().run();
                 samples.get(contender.getKey())[round] = seconds(contender.getValue(), repeat) / repeat;
             }
         }
         var timings = new LinkedHashMap<String, Timing>();
         samples.forEach((name, seconds) -> timings.put(name, Timing.of(seconds)));
         return timings;
+    }
+
+    private static void settle() {
+        try {
+            Thread.sleep(SETTLE);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted while measuring", e);
+        }
     }
 
     private static double seconds(Runnable contender, int calls) {

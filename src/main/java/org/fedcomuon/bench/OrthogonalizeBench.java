@@ -26,7 +26,7 @@ import org.fedcomuon.internal.OpenBlasLibrary;
 public final class OrthogonalizeBench {
     private static final int CLIENTS = 10;
     /** How many samples a contender a benchmark takes that means what it says. */
-    public static final int ROUNDS = 31;
+    public static final int ROUNDS = 15;
 
     private static final double ETA = 0.01;
     private static final int[][] LENET = {{6, 25}, {16, 150}, {120, 256}, {10, 120}};

@@ -3,6 +3,7 @@ package org.fedcomuon.device;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -334,6 +335,30 @@ class DeviceOperationsIT {
         assertThatThrownBy(call)
                 .isInstanceOf(DeviceException.InvalidOperand.class)
                 .hasMessageContaining(word);
+    }
+
+    /** Pages that are never touched cost nothing, so the buffers may be larger than what the test uses. */
+    @Test
+    void offsetsAndStridesBeyondTwoToThe31() {
+        long far = (1L << 31) + 5;
+        assumeTrue(Devices.list().getFirst().memoryBytes() > 20_000_000_000L, "the address space of two such buffers");
+        Buffer x = operands.floats("x", far + 3);
+        Buffer y = operands.floats("y", far + 3);
+        x.copyIn(0, 1f, 2f, 3f);
+        x.copyIn(far, 4f, 5f, 6f);
+        Batch batchX = new Batch(x, 0, 2, 3, far);
+        Batch batchY = new Batch(y, 0, 2, 3, far);
+        device.ema(0.5, batchX, batchY);
+        assertThat(y.toFloats(far, 3)).containsExactly(2f, 2.5f, 3f);
+        assertThat(y.toFloats(0, 4)).containsExactly(0.5f, 1f, 1.5f, 0f);
+        device.average(batchX);
+        assertThat(x.toFloats(far, 3)).containsExactly(2.5f, 3.5f, 4.5f);
+        y.copyIn(far + 1, Float.NaN);
+        assertThat(device.firstNotFinite(batchY)).contains(new Place(1, -1, 1));
+        var what = new SmallSchulz(List.of(MatrixBlock.at(0, 1, 3)), List.of(), 1);
+        device.newtonSchulz(what, batchX, batchX);
+        double norm = Math.sqrt(2.5 * 2.5 + 3.5 * 3.5 + 4.5 * 4.5);
+        assertThat(x.toFloats(far + 2, 1)[0]).isCloseTo((float) (4.5 / norm), within(1e-6f));
     }
 
     @Test
