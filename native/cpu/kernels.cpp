@@ -8,6 +8,7 @@
 
 #include <cstring>
 
+#include "product.h"
 #include "small_schulz.h"
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -179,6 +180,10 @@ void step(int64_t n, double step, const float *__restrict m, float *__restrict w
     for (int64_t j = 0; j < n; ++j) w[j] -= static_cast<float>(step * static_cast<double>(m[j]));
 }
 
+void normalize(int64_t n, double factor, const float *x, float *y) {
+    for (int64_t j = 0; j < n; ++j) y[j] = static_cast<float>(factor * static_cast<double>(x[j]));
+}
+
 void average(int64_t clients, int64_t n, const double *weights, double total, float *x, int64_t stride) {
     alignas(64) double sum[kStrip];
     alignas(64) float mean[kStrip];
@@ -261,7 +266,12 @@ const Kernels &FCM_JOIN(kernels_, FCM_ISA)() {
                                    triad_non_temporal,
                                    FCM_JOIN(schulz_load_, FCM_ISA),
                                    FCM_JOIN(schulz_step_, FCM_ISA),
-                                   FCM_JOIN(schulz_store_, FCM_ISA)};
+                                   FCM_JOIN(schulz_store_, FCM_ISA),
+                                   FCM_JOIN(product_pack_left_, FCM_ISA),
+                                   FCM_JOIN(product_pack_right_, FCM_ISA),
+                                   FCM_JOIN(product_rows_, FCM_ISA),
+                                   FCM_JOIN(product_mirror_, FCM_ISA),
+                                   normalize};
     return table;
 }
 

@@ -20,6 +20,29 @@ struct SmallSchulz {
 constexpr int64_t kSchulzPad = 16;
 constexpr int64_t kSchulzPanel = 8;
 
+// out = base_factor base + product_factor A B; A[i, k] = a[i * a_row + k * a_col], B[k, j] = b[k * b_row + j * b_col],
+// base and out row-major without gaps. The sum over k is cut into stretches; for each, B is packed once for all and A
+// by whoever works on a block of its rows.
+struct Product {
+    int64_t rows;
+    int64_t cols;
+    int64_t depth;
+    bool symmetric;  // the result is: tiles below the diagonal are left out and mirrored in the end
+    const float *a;
+    int64_t a_row;
+    int64_t a_col;
+    const float *b;
+    int64_t b_row;
+    int64_t b_col;
+    const float *base;  // null for none
+    float *out;
+    float base_factor;
+    float product_factor;
+};
+constexpr int64_t kProductDepth = 256;  // of a stretch
+constexpr int64_t kProductRows = 96;    // of a block
+constexpr int64_t kProductPanel = 48;   // columns of B packed side by side, a multiple of every tile's width
+
 // Sums run over pieces of this many elements; piece sums are added in order. Never a function of threads.
 constexpr int64_t kSumPiece = 16384;
 
@@ -49,6 +72,19 @@ struct Kernels {
     void (*schulz_step)(const SmallSchulz &w, float a, float b, float c);
     // o = X and target -= step X, both rows x cols row-major, either may be null.
     void (*schulz_store)(const SmallSchulz &w, int64_t rows, int64_t cols, float *o, float *target, float step);
+
+    // Rows [row, row + rows) of A over [k, k + depth), for product_rows.
+    void (*product_pack_left)(const Product &p, int64_t row, int64_t rows, int64_t k, int64_t depth, float *packed);
+    // The panel of kProductPanel columns from `col` on of B.
+    void (*product_pack_right)(const Product &p, int64_t col, int64_t k, int64_t depth, float *packed);
+    // These rows of the result over [k, k + depth). `right` holds all panels of B, one after the other.
+    void (*product_rows)(const Product &p, int64_t row, int64_t rows, int64_t k, int64_t depth, const float *left,
+                         const float *right);
+    // Rows [row, row + rows) of the result's upper triangle, copied below the diagonal.
+    void (*product_mirror)(const Product &p, int64_t row, int64_t rows);
+
+    // y = factor x, rounded once; x may be y
+    void (*normalize)(int64_t n, double factor, const float *x, float *y);
 };
 
 const Kernels &kernels_baseline();

@@ -6,49 +6,15 @@
 
 #include "arguments.h"
 #include "context.h"
+#include "pieces.h"
 
 namespace fcm {
 namespace {
 
-constexpr int64_t kFloat = sizeof(float);
 constexpr int64_t kDouble = sizeof(double);
-
-int64_t pieces_of(int64_t n) { return n / kSumPiece + (n % kSumPiece != 0 ? 1 : 0); }
-
-// body(client, start, length, task) for pieces of kSumPiece elements of each client, in parallel.
-template <class Body>
-void for_pieces(fcm_context *context, int64_t clients, int64_t n, Body &&body) {
-    const int64_t pieces = pieces_of(n);
-    context->pool.run(clients * pieces, clients * n, [&](int64_t task, int) {
-        const int64_t start = task % pieces * kSumPiece;
-        body(task / pieces, start, n - start < kSumPiece ? n - start : kSumPiece, task);
-    });
-}
-
-bool sum_bytes(int64_t clients, int64_t n, int64_t *bytes) {
-    return product(clients, pieces_of(n), bytes) && product(*bytes, kDouble, bytes);
-}
-
-// norm of client k = sqrt of its piece sums, added in order.
-double norm_of(const double *sums, int64_t client, int64_t pieces) {
-    double total = 0.0;
-    for (int64_t i = 0; i < pieces; ++i) total += sums[client * pieces + i];
-    return std::sqrt(total);
-}
 
 void norms_of(const double *sums, int64_t clients, int64_t n, double *norms) {
     for (int64_t k = 0; k < clients && n > 0; ++k) norms[k] = norm_of(sums, k, pieces_of(n));
-}
-
-void sum_pieces(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t stride, double *sums) {
-    for_pieces(context, clients, n, [&](int64_t k, int64_t start, int64_t length, int64_t task) {
-        sums[task] = context->kernels.sum_of_squares(length, x + k * stride + start);
-    });
-}
-
-fcm_status not_finite(const char *function, fcm_error *error, const char *what, int64_t client, int64_t index) {
-    return fail(error, FCM_NOT_FINITE, {client, -1, index}, "%s: %s of client %" PRId64 " is not finite at element %" PRId64,
-                function, what, client, index);
 }
 
 // The contraction needs d * n elements of H a client.
@@ -116,8 +82,7 @@ fcm_status fcm_compose_momentum(fcm_context *context, int64_t clients, int64_t n
 fcm_status fcm_sum_workspace(int64_t clients, int64_t n, int64_t *bytes, fcm_error *error) {
     Arguments arguments("fcm_sum_workspace", error);
     arguments.sizes(clients, n).require(bytes != nullptr, "the place for the answer is null");
-    int64_t needed = 0;
-    if (arguments.ok()) arguments.require(fcm::sum_bytes(clients, n, &needed), "the workspace does not fit int64");
+    const int64_t needed = fcm::sum_bytes(arguments, clients, n);
     if (arguments.ok()) *bytes = needed;
     return arguments.status();
 }
@@ -133,8 +98,7 @@ fcm_status fcm_storm(fcm_context *context, int64_t clients, int64_t n, double g,
             .read("g_old", g_old, clients, n, g_old_stride)
             .write("h", h, clients, n, h_stride)
             .batch("norms", norms, 1, n > 0 ? clients : 0, clients, fcm::kDouble, true);
-        int64_t needed = 0;
-        arguments.require(!arguments.ok() || fcm::sum_bytes(clients, n, &needed), "the workspace does not fit int64");
+        const int64_t needed = fcm::sum_bytes(arguments, clients, n);
         arguments.workspace(workspace, workspace_bytes, needed).disjoint();
         if (!arguments.ok()) return arguments.status();
         auto *sums = static_cast<double *>(workspace);
@@ -193,8 +157,7 @@ fcm_status fcm_norm(fcm_context *context, int64_t clients, int64_t n, const floa
         Arguments arguments(function, error);
         arguments.context(context).sizes(clients, n).read("x", x, clients, n, x_stride);
         arguments.batch("norms", norms, 1, n > 0 ? clients : 0, clients, fcm::kDouble, true);
-        int64_t needed = 0;
-        arguments.require(!arguments.ok() || fcm::sum_bytes(clients, n, &needed), "the workspace does not fit int64");
+        const int64_t needed = fcm::sum_bytes(arguments, clients, n);
         arguments.workspace(workspace, workspace_bytes, needed).disjoint();
         if (!arguments.ok()) return arguments.status();
         auto *sums = static_cast<double *>(workspace);
@@ -216,24 +179,14 @@ fcm_status fcm_vector_step(fcm_context *context, int64_t clients, int64_t n, int
             .read("m", m, clients, n, m_stride)
             .write("w", w, clients, n, w_stride);
         const bool normalized = rule == FCM_STEP_NORMALIZED;
-        int64_t needed = 0;
-        if (normalized) {
-            arguments.require(!arguments.ok() || fcm::sum_bytes(clients, n, &needed), "the workspace does not fit int64");
-            arguments.workspace(workspace, workspace_bytes, needed);
-        }
+        if (normalized) arguments.workspace(workspace, workspace_bytes, fcm::sum_bytes(arguments, clients, n));
         arguments.disjoint();
         if (!arguments.ok()) return arguments.status();
         auto *sums = static_cast<double *>(workspace);
         const int64_t pieces = fcm::pieces_of(n);
         if (normalized) {
-            fcm::sum_pieces(context, clients, n, m, m_stride, sums);
-            for (int64_t k = 0; k < clients && n > 0; ++k) {
-                const double norm = fcm::norm_of(sums, k, pieces);
-                if (!std::isfinite(norm)) {
-                    return fcm::not_finite(function, error, "m", k, context->kernels.first_not_finite(n, m + k * m_stride));
-                }
-                sums[k * pieces] = norm;
-            }
+            const fcm_status status = fcm::finite_norms(function, "m", context, clients, n, m, m_stride, sums, error);
+            if (status != FCM_OK) return status;
         }
         fcm::for_pieces(context, clients, n, [&](int64_t k, int64_t start, int64_t length, int64_t) {
             double step = eta;

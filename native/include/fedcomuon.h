@@ -33,7 +33,7 @@ extern "C" {
 #endif
 
 /* Raised whenever a signature, a struct or a meaning below changes. */
-#define FCM_ABI_VERSION 1
+#define FCM_ABI_VERSION 2
 
 typedef int32_t fcm_status;
 enum {
@@ -207,6 +207,29 @@ FCM_API fcm_status fcm_newton_schulz_small(fcm_context *context, int64_t clients
                                            double divisor, double eta, const float *m, int64_t m_stride, float *o,
                                            int64_t o_stride, float *w, int64_t w_stride, void *workspace,
                                            int64_t workspace_bytes, fcm_error *error);
+
+/*
+ * y = x / (||x|| divisor), what Newton-Schulz starts from; a zero x gives zero. y may be x, with the same stride. NaN or
+ * Inf is FCM_NOT_FINITE with client and index, and nothing is written. Room: fcm_sum_workspace.
+ */
+FCM_API fcm_status fcm_normalize(fcm_context *context, int64_t clients, int64_t n, double divisor, const float *x,
+                                 int64_t x_stride, float *y, int64_t y_stride, void *workspace, int64_t workspace_bytes,
+                                 fcm_error *error);
+
+FCM_API fcm_status fcm_multiply_workspace(const fcm_context *context, int64_t clients, int64_t rows, int64_t cols,
+                                          int64_t depth, int64_t *bytes, fcm_error *error);
+
+/*
+ * out = base_factor base + product_factor A B for every client: the products of Newton-Schulz beyond the small sizes.
+ * A is rows x depth with A[i, k] = a[i * a_row + k * a_col], B is depth x cols alike, so a transposed operand is a matter
+ * of strides; base (may be NULL) and out are rows x cols, row-major without gaps. symmetric = 1 says that the result is
+ * symmetric (X X^T, or a product of symmetric matrices that commute): only one triangle is computed, half the work.
+ */
+FCM_API fcm_status fcm_multiply(fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int64_t depth,
+                                int32_t symmetric, double product_factor, const float *a, int64_t a_stride, int64_t a_row,
+                                int64_t a_col, const float *b, int64_t b_stride, int64_t b_row, int64_t b_col,
+                                double base_factor, const float *base, int64_t base_stride, float *out, int64_t out_stride,
+                                void *workspace, int64_t workspace_bytes, fcm_error *error);
 
 /* ---- A yardstick ------------------------------------------------------------------------------ */
 

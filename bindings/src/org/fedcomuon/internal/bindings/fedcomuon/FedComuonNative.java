@@ -23,10 +23,10 @@ public class FedComuonNative extends FedComuonNative$shared {
     static final SymbolLookup SYMBOL_LOOKUP = SymbolLookup.loaderLookup()
             .or(Linker.nativeLinker().defaultLookup());
 
-    private static final int FCM_ABI_VERSION = (int)1L;
+    private static final int FCM_ABI_VERSION = (int)2L;
     /**
      * {@snippet lang=c :
-     * #define FCM_ABI_VERSION 1
+     * #define FCM_ABI_VERSION 2
      * }
      */
     public static int FCM_ABI_VERSION() {
@@ -1805,6 +1805,224 @@ public class FedComuonNative extends FedComuonNative$shared {
                 traceDowncall("fcm_newton_schulz_small", context, clients, blocks, block_count, coefficients, steps, divisor, eta, m, m_stride, o, o_stride, w, w_stride, workspace, workspace_bytes, error);
             }
             return (int)mh$.invokeExact(context, clients, blocks, block_count, coefficients, steps, divisor, eta, m, m_stride, o, o_stride, w, w_stride, workspace, workspace_bytes, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_normalize {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_DOUBLE,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_normalize");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_normalize(fcm_context *context, int64_t clients, int64_t n, double divisor, const float *x, int64_t x_stride, float *y, int64_t y_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_normalize$descriptor() {
+        return fcm_normalize.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_normalize(fcm_context *context, int64_t clients, int64_t n, double divisor, const float *x, int64_t x_stride, float *y, int64_t y_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_normalize$handle() {
+        return fcm_normalize.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_normalize(fcm_context *context, int64_t clients, int64_t n, double divisor, const float *x, int64_t x_stride, float *y, int64_t y_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_normalize$address() {
+        return fcm_normalize.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_normalize(fcm_context *context, int64_t clients, int64_t n, double divisor, const float *x, int64_t x_stride, float *y, int64_t y_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static int fcm_normalize(MemorySegment context, long clients, long n, double divisor, MemorySegment x, long x_stride, MemorySegment y, long y_stride, MemorySegment workspace, long workspace_bytes, MemorySegment error) {
+        var mh$ = fcm_normalize.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_normalize", context, clients, n, divisor, x, x_stride, y, y_stride, workspace, workspace_bytes, error);
+            }
+            return (int)mh$.invokeExact(context, clients, n, divisor, x, x_stride, y, y_stride, workspace, workspace_bytes, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_multiply_workspace {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_multiply_workspace");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_multiply_workspace(const fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int64_t depth, int64_t *bytes, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_multiply_workspace$descriptor() {
+        return fcm_multiply_workspace.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_multiply_workspace(const fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int64_t depth, int64_t *bytes, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_multiply_workspace$handle() {
+        return fcm_multiply_workspace.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_multiply_workspace(const fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int64_t depth, int64_t *bytes, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_multiply_workspace$address() {
+        return fcm_multiply_workspace.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_multiply_workspace(const fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int64_t depth, int64_t *bytes, fcm_error *error)
+     * }
+     */
+    public static int fcm_multiply_workspace(MemorySegment context, long clients, long rows, long cols, long depth, MemorySegment bytes, MemorySegment error) {
+        var mh$ = fcm_multiply_workspace.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_multiply_workspace", context, clients, rows, cols, depth, bytes, error);
+            }
+            return (int)mh$.invokeExact(context, clients, rows, cols, depth, bytes, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_multiply {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_INT,
+            FedComuonNative.C_DOUBLE,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_DOUBLE,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_multiply");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_multiply(fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int64_t depth, int32_t symmetric, double product_factor, const float *a, int64_t a_stride, int64_t a_row, int64_t a_col, const float *b, int64_t b_stride, int64_t b_row, int64_t b_col, double base_factor, const float *base, int64_t base_stride, float *out, int64_t out_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_multiply$descriptor() {
+        return fcm_multiply.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_multiply(fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int64_t depth, int32_t symmetric, double product_factor, const float *a, int64_t a_stride, int64_t a_row, int64_t a_col, const float *b, int64_t b_stride, int64_t b_row, int64_t b_col, double base_factor, const float *base, int64_t base_stride, float *out, int64_t out_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_multiply$handle() {
+        return fcm_multiply.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_multiply(fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int64_t depth, int32_t symmetric, double product_factor, const float *a, int64_t a_stride, int64_t a_row, int64_t a_col, const float *b, int64_t b_stride, int64_t b_row, int64_t b_col, double base_factor, const float *base, int64_t base_stride, float *out, int64_t out_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_multiply$address() {
+        return fcm_multiply.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_multiply(fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int64_t depth, int32_t symmetric, double product_factor, const float *a, int64_t a_stride, int64_t a_row, int64_t a_col, const float *b, int64_t b_stride, int64_t b_row, int64_t b_col, double base_factor, const float *base, int64_t base_stride, float *out, int64_t out_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static int fcm_multiply(MemorySegment context, long clients, long rows, long cols, long depth, int symmetric, double product_factor, MemorySegment a, long a_stride, long a_row, long a_col, MemorySegment b, long b_stride, long b_row, long b_col, double base_factor, MemorySegment base, long base_stride, MemorySegment out, long out_stride, MemorySegment workspace, long workspace_bytes, MemorySegment error) {
+        var mh$ = fcm_multiply.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_multiply", context, clients, rows, cols, depth, symmetric, product_factor, a, a_stride, a_row, a_col, b, b_stride, b_row, b_col, base_factor, base, base_stride, out, out_stride, workspace, workspace_bytes, error);
+            }
+            return (int)mh$.invokeExact(context, clients, rows, cols, depth, symmetric, product_factor, a, a_stride, a_row, a_col, b, b_stride, b_row, b_col, base_factor, base, base_stride, out, out_stride, workspace, workspace_bytes, error);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {

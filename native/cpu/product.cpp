@@ -1,0 +1,116 @@
+// The parts of a blocked matrix product, compiled once for each instruction set. multiply.cpp puts them together.
+#include "product.h"
+
+#include "tile.h"
+
+namespace fcm {
+namespace {
+
+constexpr int kTileColumns = kTileVectors * kVector;
+static_assert(kProductPanel % kTileColumns == 0 && kProductRows % kTileRows == 0, "tiles must fit the blocks");
+
+// to[k * width + i] = from(i, k) for `count` <= width vectors i, the rest zero; from(i, k) = from[i * step + k * along].
+void pack(int64_t count, int64_t width, int64_t depth, const float *from, int64_t step, int64_t along, float *to) {
+    if (step == 1) {  // the vectors lie side by side: whole rows are copied
+        for (int64_t k = 0; k < depth; ++k) {
+            std::memcpy(to + k * width, from + k * along, static_cast<size_t>(count) * sizeof(float));
+            for (int64_t i = count; i < width; ++i) to[k * width + i] = 0.0f;
+        }
+        return;
+    }
+    for (int64_t i = 0; i < width; i += 8) {
+        int64_t k = 0;
+        if (along == 1 && i + 8 <= count && i + 8 <= width) {  // the vectors lie one after the other: squares are turned
+            for (; k + 8 <= depth; k += 8) transpose8(from + i * step + k, step, to + k * width + i, width);
+        }
+        for (; k < depth; ++k) {
+            for (int64_t v = i; v < smaller(i + 8, width); ++v) {
+                to[k * width + v] = v < count ? from[v * step + k * along] : 0.0f;
+            }
+        }
+    }
+}
+
+// A tile that hangs over the edge of the result is worked out beside it.
+void edge_tile(const Product &p, int64_t row, int64_t rows, int64_t col, const Stretch &stretch, const float *left,
+               const float *right) {
+    alignas(64) float sums[kTileRows * kTileColumns] = {};
+    const int64_t cols = smaller(kTileColumns, p.cols - col);
+    const size_t bytes = static_cast<size_t>(cols) * sizeof(float);
+    for (int64_t i = 0; i < rows && stretch.resume; ++i) {
+        std::memcpy(sums + i * kTileColumns, p.out + (row + i) * p.cols + col, bytes);
+    }
+    tile_rows<kTileVectors>(rows, Stretch{stretch.depth, stretch.resume, false}, left, kTileRows, right, kProductPanel,
+                            Store{sums, nullptr, 0.0f, 1.0f}, kTileColumns);
+    if (stretch.finish) {  // over the whole tile, with the vectors' own arithmetic: an edge must not round otherwise
+        alignas(64) float base[kTileRows * kTileColumns] = {};
+        for (int64_t i = 0; i < rows && p.base != nullptr; ++i) {
+            std::memcpy(base + i * kTileColumns, p.base + (row + i) * p.cols + col, bytes);
+        }
+        for (int64_t j = 0; j < kTileRows * kTileColumns; j += kVector) {
+            const Vector product = multiply(broadcast(p.product_factor), load(sums + j));
+            store(sums + j, p.base == nullptr ? product : multiply_add(broadcast(p.base_factor), load(base + j), product));
+        }
+    }
+    for (int64_t i = 0; i < rows; ++i) std::memcpy(p.out + (row + i) * p.cols + col, sums + i * kTileColumns, bytes);
+}
+
+}  // namespace
+
+void FCM_JOIN(product_pack_left_, FCM_ISA)(const Product &p, int64_t row, int64_t rows, int64_t k, int64_t depth,
+                                           float *packed) {
+    for (int64_t i = 0; i < rows; i += kTileRows, packed += kTileRows * depth) {
+        pack(smaller(kTileRows, rows - i), kTileRows, depth, p.a + (row + i) * p.a_row + k * p.a_col, p.a_row, p.a_col,
+             packed);
+    }
+}
+
+void FCM_JOIN(product_pack_right_, FCM_ISA)(const Product &p, int64_t col, int64_t k, int64_t depth, float *packed) {
+    pack(smaller(kProductPanel, p.cols - col), kProductPanel, depth, p.b + col * p.b_col + k * p.b_row, p.b_col, p.b_row,
+         packed);
+}
+
+void FCM_JOIN(product_rows_, FCM_ISA)(const Product &p, int64_t row, int64_t rows, int64_t k, int64_t depth,
+                                      const float *left, const float *right) {
+    const Stretch stretch{depth, k > 0, k + depth == p.depth};
+    const int64_t first = p.symmetric ? row / kTileColumns * kTileColumns : 0;
+    for (int64_t col = first; col < p.cols; col += kTileColumns) {
+        const float *columns = right + col / kProductPanel * kProductPanel * depth + col % kProductPanel;
+        for (int64_t i = 0; i < rows; i += kTileRows) {
+            const int64_t at = row + i;
+            if (p.symmetric && col + kTileColumns <= at) break;  // this tile and those below it are mirrored
+            const int64_t height = smaller(kTileRows, rows - i);
+            const float *packed = left + i * depth;
+            // Without a base the factor is applied where edges are: a rare case, not worth another tile.
+            if (col + kTileColumns > p.cols || height < kTileRows || (p.base == nullptr && p.product_factor != 1.0f)) {
+                edge_tile(p, at, height, col, stretch, packed, columns);
+            } else {
+                const Store s{p.out + at * p.cols + col, p.base == nullptr ? nullptr : p.base + at * p.cols + col,
+                              p.base_factor, p.product_factor};
+                tile<kTileRows, kTileVectors>(stretch, packed, kTileRows, columns, kProductPanel, s, p.cols);
+            }
+        }
+    }
+}
+
+void FCM_JOIN(product_mirror_, FCM_ISA)(const Product &p, int64_t row, int64_t rows) {
+    const int64_t n = p.cols;
+    const auto one = [&](int64_t i, int64_t j) { p.out[j * n + i] = p.out[i * n + j]; };
+    for (int64_t i = row; i < row + rows; i += 8) {
+        const int64_t height = smaller(8, row + rows - i);
+        for (int64_t r = 0; r < height; ++r) {  // beside the diagonal, one by one
+            for (int64_t j = i + r + 1; j < smaller(i + 8, n); ++j) one(i + r, j);
+        }
+        for (int64_t j = i + 8; j < n; j += 8) {
+            if (height == 8 && j + 8 <= n) {
+                transpose8(p.out + i * n + j, n, p.out + j * n + i, n);
+            } else {
+                for (int64_t r = 0; r < height; ++r) {
+                    for (int64_t c = j; c < smaller(j + 8, n); ++c) one(i + r, c);
+                }
+            }
+        }
+    }
+}
+
+}  // namespace fcm

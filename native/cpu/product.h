@@ -1,0 +1,19 @@
+// A matrix product of any size, in the instruction set FCM_ISA of the file that includes this.
+#pragma once
+
+#include "kernels.h"
+
+namespace fcm {
+
+#define FCM_DECLARE_PRODUCT(isa)                                                                                          \
+    void product_pack_left_##isa(const Product &p, int64_t row, int64_t rows, int64_t k, int64_t depth, float *packed);   \
+    void product_pack_right_##isa(const Product &p, int64_t col, int64_t k, int64_t depth, float *packed);                \
+    void product_rows_##isa(const Product &p, int64_t row, int64_t rows, int64_t k, int64_t depth, const float *left,     \
+                            const float *right);                                                                          \
+    void product_mirror_##isa(const Product &p, int64_t row, int64_t rows);
+
+FCM_DECLARE_PRODUCT(baseline)
+FCM_DECLARE_PRODUCT(avx2)
+FCM_DECLARE_PRODUCT(avx512)
+
+}  // namespace fcm
