@@ -6,7 +6,9 @@ module org.fedcomuon {
     requires static org.jspecify;
     requires tools.jackson.databind;
 
+    exports org.fedcomuon.data;
     exports org.fedcomuon.device;
+    exports org.fedcomuon.linalg;
 
     opens org.fedcomuon.cli to
             info.picocli;

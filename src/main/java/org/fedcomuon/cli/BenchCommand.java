@@ -1,10 +1,7 @@
 package org.fedcomuon.cli;
 
-import java.io.IOException;
 import java.io.PrintWriter;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -107,18 +104,6 @@ final class BenchCommand implements Runnable {
             entry.put("rows", rows);
             all.add(entry);
         }
-        Path absolute = file.toAbsolutePath();
-        try {
-            // Nothing half-written is ever visible under its final name.
-            Path part = Files.createTempFile(absolute.getParent(), absolute.getFileName() + ".", ".part");
-            try {
-                Files.writeString(part, Json.pretty(all));
-                Files.move(part, absolute, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
-            } finally {
-                Files.deleteIfExists(part);
-            }
-        } catch (IOException e) {
-            throw new UsageException("--json %s cannot be written: %s".formatted(file, e), e);
-        }
+        WholeFile.write("--json", file, Json.pretty(all));
     }
 }

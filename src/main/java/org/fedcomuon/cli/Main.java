@@ -16,7 +16,13 @@ import picocli.CommandLine.Spec;
         scope = ScopeType.INHERIT, // help and version options for every command
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
-        subcommands = {DevicesCommand.class, BenchCommand.class, Main.TestCommand.class})
+        subcommands = {
+            DevicesCommand.class,
+            OrthogonalizeCommand.class,
+            CompareCommand.class,
+            BenchCommand.class,
+            Main.TestCommand.class
+        })
 public final class Main implements Runnable {
     private static final String VERBOSE = "--verbose";
 

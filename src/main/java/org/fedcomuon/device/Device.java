@@ -74,6 +74,31 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
     /** {@code W -= eta scale O} with the O of {@link #newtonSchulz}, which is not stored. */
     void newtonSchulzStep(SmallSchulz what, Batch m, double eta, Batch w);
 
+    /**
+     * {@code y = x / (||x|| divisor)}, what Newton-Schulz starts from; y may be x.
+     *
+     * @throws DeviceException.NotFinite when a client's x has NaN or infinity; nothing is written then
+     */
+    void normalize(double divisor, Batch x, Batch y);
+
+    /**
+     * {@code out = factor A B}.
+     *
+     * @param symmetric says that the result is, which halves the work: X X^T, or symmetric matrices that commute
+     * @param out row-major without gaps, apart from the operands
+     */
+    void multiply(double factor, MatrixBatch a, MatrixBatch b, boolean symmetric, MatrixBatch out);
+
+    /** {@code out = factor A B + baseFactor base}; base like out, may be A or B. */
+    void multiply(
+            double factor,
+            MatrixBatch a,
+            MatrixBatch b,
+            double baseFactor,
+            MatrixBatch base,
+            boolean symmetric,
+            MatrixBatch out);
+
     /** Every client's x becomes the mean of all, summed in double in client order. */
     void average(Batch x);
 

@@ -34,7 +34,8 @@ public abstract sealed class DeviceException extends RuntimeException {
     public static final class InvalidOperand extends DeviceException {
         private static final long serialVersionUID = 1L;
 
-        InvalidOperand(String message) {
+        /** Creates one whose {@code message} names the operand and what is wrong with it. */
+        public InvalidOperand(String message) {
             super(message);
         }
     }
@@ -73,7 +74,8 @@ public abstract sealed class DeviceException extends RuntimeException {
         /** Where it was found. */
         private final transient Place place;
 
-        NotFinite(String message, Place place) {
+        /** Creates one that names the {@code place}. */
+        public NotFinite(String message, Place place) {
             super(message);
             this.place = place;
         }

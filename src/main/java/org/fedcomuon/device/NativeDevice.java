@@ -233,6 +233,76 @@ final class NativeDevice implements Device {
     }
 
     @Override
+    public void normalize(double divisor, Batch x, Batch y) {
+        same(x, y, x.length(), y.length());
+        MemorySegment context = context();
+        sumWorkspace(y);
+        calls.check(
+                FedComuonNative.fcm_normalize(
+                        context, y.clients(), y.length(), divisor, at(x), x.stride(), at(y), y.stride(), workspace,
+                        workspaceBytes, calls.error()),
+                "fcm_normalize");
+    }
+
+    @Override
+    public void multiply(double factor, MatrixBatch a, MatrixBatch b, boolean symmetric, MatrixBatch out) {
+        multiply(factor, a, b, 0.0, MemorySegment.NULL, 0, symmetric, out);
+    }
+
+    @Override
+    public void multiply(
+            double factor,
+            MatrixBatch a,
+            MatrixBatch b,
+            double baseFactor,
+            MatrixBatch base,
+            boolean symmetric,
+            MatrixBatch out) {
+        if (!base.isPlain() || base.clients() != out.clients() || base.rows() != out.rows() || base.cols() != out.cols()) {
+            throw new DeviceException.InvalidOperand("%s is not shaped like %s, row-major without gaps"
+                    .formatted(base.buffer().label(), out.buffer().label()));
+        }
+        multiply(factor, a, b, baseFactor, at(base), base.stride(), symmetric, out);
+    }
+
+    private void multiply(
+            double factor,
+            MatrixBatch a,
+            MatrixBatch b,
+            double baseFactor,
+            MemorySegment base,
+            long baseStride,
+            boolean symmetric,
+            MatrixBatch out) {
+        if (a.clients() != out.clients()
+                || b.clients() != out.clients()
+                || a.rows() != out.rows()
+                || b.cols() != out.cols()
+                || a.cols() != b.rows()
+                || !out.isPlain()) {
+            throw new DeviceException.InvalidOperand(
+                    "multiply: %d of %s (%d x %d) times %d of %s (%d x %d) do not give %d of %s (%d x %d)"
+                            .formatted(
+                                    a.clients(), a.buffer().label(), a.rows(), a.cols(), b.clients(),
+                                    b.buffer().label(), b.rows(), b.cols(), out.clients(), out.buffer().label(),
+                                    out.rows(), out.cols()));
+        }
+        MemorySegment context = context();
+        calls.check(
+                FedComuonNative.fcm_multiply_workspace(
+                        context, out.clients(), out.rows(), out.cols(), a.cols(), answer, calls.error()),
+                "fcm_multiply_workspace");
+        growWorkspace(answer.get(ValueLayout.JAVA_LONG, 0));
+        calls.check(
+                FedComuonNative.fcm_multiply(
+                        context, out.clients(), out.rows(), out.cols(), a.cols(), symmetric ? 1 : 0, factor, at(a),
+                        a.stride(), a.rowStride(), a.colStride(), at(b), b.stride(), b.rowStride(), b.colStride(),
+                        baseFactor, base, baseStride, at(out), out.stride(), workspace, workspaceBytes,
+                        calls.error()),
+                "fcm_multiply");
+    }
+
+    @Override
     public void average(Batch x) {
         average(x, MemorySegment.NULL);
     }
@@ -373,6 +443,11 @@ final class NativeDevice implements Device {
     }
 
     private MemorySegment at(Batch batch) {
+        batch.buffer().requireType(ElementType.FLOAT32);
+        return batch.buffer().at(this, batch.offset());
+    }
+
+    private MemorySegment at(MatrixBatch batch) {
         batch.buffer().requireType(ElementType.FLOAT32);
         return batch.buffer().at(this, batch.offset());
     }

@@ -151,23 +151,40 @@ final class OpenBlas implements Blas, Solver {
                 a,
                 u,
                 vt);
-        boolean wide = isDouble(a, u, vt);
+        isDouble(a, u, vt);
+        if (rank > 0) {
+            decompose((byte) 'S', a, values(s, sOffset, a), at(vt), vt.stride(), at(u), u.stride());
+        }
+    }
+
+    @Override
+    public void singularValues(Matrix a, Buffer s, long sOffset) {
+        if (a.rows() > 0 && a.cols() > 0) {
+            decompose((byte) 'N', a, values(s, sOffset, a), MemorySegment.NULL, 1, MemorySegment.NULL, 1);
+        }
+    }
+
+    private MemorySegment values(Buffer s, long offset, Matrix a) {
+        int rank = Math.min(a.rows(), a.cols());
         s.requireType(a.buffer().type());
-        if (sOffset < 0 || sOffset > s.length() - rank) {
+        if (offset < 0 || offset > s.length() - rank) {
             throw new DeviceException.InvalidOperand(
-                    "%s has no %d elements from %d".formatted(s.label(), rank, sOffset));
+                    "%s has no %d elements from %d".formatted(s.label(), rank, offset));
         }
-        if (rank == 0) {
-            return;
-        }
-        MemorySegment values = s.at(device, sOffset);
+        return s.at(device, offset);
+    }
+
+    private void decompose(
+            byte job, Matrix a, MemorySegment values, MemorySegment vt, int ldVt, MemorySegment u, int ldU) {
+        boolean wide = a.buffer().type() == ElementType.FLOAT64;
+        int rank = Math.min(a.rows(), a.cols());
         if (integers.byteSize() < 8L * rank * Integer.BYTES) {
             integers = Arena.ofAuto().allocate(ValueLayout.JAVA_INT, 8L * rank);
         }
         if (work.byteSize() < Double.BYTES) {
             work = Arena.ofAuto().allocate(ValueLayout.JAVA_DOUBLE);
         }
-        gesdd(wide, a, values, u, vt, -1); // asks how much it wants
+        gesdd(wide, job, a, values, vt, ldVt, u, ldU, -1); // asks how much it wants
         double wanted = wide ? work.get(ValueLayout.JAVA_DOUBLE, 0) : work.get(ValueLayout.JAVA_FLOAT, 0);
         // In single precision the answer may have been rounded down: one part in 2^23 more is always enough.
         int length = Math.toIntExact((long) Math.ceil(wanted * (1 + Math.ulp(1.0f))));
@@ -175,10 +192,9 @@ final class OpenBlas implements Blas, Solver {
         if (work.byteSize() < bytes) {
             work = Arena.ofAuto().allocate(bytes, Double.BYTES);
         }
-        int info = gesdd(wide, a, values, u, vt, length);
+        int info = gesdd(wide, job, a, values, vt, ldVt, u, ldU, length);
         if (info == -5) { // the fifth argument, the matrix, has a NaN
-            throw new DeviceException.NotFinite(
-                    "svd: NaN in %s".formatted(a.buffer().label()), new Place(-1, -1, -1));
+            throw new DeviceException.NotFinite("svd: NaN in %s".formatted(a.buffer().label()), new Place(-1, -1, -1));
         }
         if (info != 0) {
             throw new DeviceException.Fault("svd of %s (%d x %d): gesdd answered %d"
@@ -186,38 +202,15 @@ final class OpenBlas implements Blas, Solver {
         }
     }
 
-    private int gesdd(boolean wide, Matrix a, MemorySegment values, Matrix u, Matrix vt, int length) {
+    private int gesdd(
+            boolean wide, byte job, Matrix a, MemorySegment values, MemorySegment vt, int ldVt, MemorySegment u, int ldU,
+            int length) {
         int order = OpenBlasNative.LAPACK_COL_MAJOR();
         return wide
                 ? OpenBlasNative.LAPACKE_dgesdd_work(
-                        order,
-                        (byte) 'S',
-                        a.cols(),
-                        a.rows(),
-                        at(a),
-                        a.stride(),
-                        values,
-                        at(vt),
-                        vt.stride(),
-                        at(u),
-                        u.stride(),
-                        work,
-                        length,
-                        integers)
+                        order, job, a.cols(), a.rows(), at(a), a.stride(), values, vt, ldVt, u, ldU, work, length, integers)
                 : OpenBlasNative.LAPACKE_sgesdd_work(
-                        order,
-                        (byte) 'S',
-                        a.cols(),
-                        a.rows(),
-                        at(a),
-                        a.stride(),
-                        values,
-                        at(vt),
-                        vt.stride(),
-                        at(u),
-                        u.stride(),
-                        work,
-                        length,
+                        order, job, a.cols(), a.rows(), at(a), a.stride(), values, vt, ldVt, u, ldU, work, length,
                         integers);
     }
 

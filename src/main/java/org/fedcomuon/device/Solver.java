@@ -15,4 +15,12 @@ public interface Solver {
      * @throws DeviceException.Fault when the iteration does not converge
      */
     void svd(Matrix a, Buffer s, long sOffset, Matrix u, Matrix vt);
+
+    /**
+     * The singular values alone, largest first, from element {@code sOffset} of {@code s} on.
+     *
+     * @param a destroyed
+     * @throws DeviceException.NotFinite when {@code a} holds NaN
+     */
+    void singularValues(Matrix a, Buffer s, long sOffset);
 }

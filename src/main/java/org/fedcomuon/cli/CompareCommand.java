@@ -1,0 +1,121 @@
+package org.fedcomuon.cli;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.fedcomuon.device.Device;
+import org.fedcomuon.device.Devices;
+import org.fedcomuon.experiment.Compare;
+import org.fedcomuon.experiment.CompareReport;
+import org.fedcomuon.report.ComparePage;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code fedcomuon compare}: the exact path against Newton-Schulz, as JSON and as a page. */
+@Command(
+        name = "compare",
+        description = "Compare exact SVD with Newton-Schulz: time, orthogonality, alignment; compare.json and compare.html.")
+final class CompareCommand implements Runnable {
+    private static final Pattern SHAPE = Pattern.compile("(\\d{1,6})x(\\d{1,6})");
+
+    @Spec
+    private CommandSpec spec;
+
+    @Option(
+            names = "--shapes",
+            split = ",",
+            paramLabel = "RxC",
+            defaultValue = "64x64,128x128,120x256,256x256,256x1024,512x512,768x768,768x1024",
+            description = "Shapes, such as 128x128,768x1024; ${DEFAULT-VALUE} by default.")
+    private List<String> shapes = List.of();
+
+    @Option(
+            names = "--condition",
+            split = ",",
+            paramLabel = "C",
+            defaultValue = "1e1,1e2,1e4",
+            description = "Condition numbers; ${DEFAULT-VALUE} by default.")
+    private List<Double> conditions = List.of();
+
+    @Option(names = "--device", defaultValue = "cpu:0", description = "Where to compute; cpu:0 by default.")
+    private String deviceName = "cpu:0";
+
+    @Option(
+            names = "--out",
+            paramLabel = "DIR",
+            defaultValue = "runs/compare",
+            description = "Where the two files go; ${DEFAULT-VALUE} by default.")
+    private Path out = Path.of("runs/compare");
+
+    @Override
+    public void run() {
+        List<Compare.Shape> parsed = shapes.stream().map(CompareCommand::shape).toList();
+        for (double condition : conditions) {
+            if (!(condition >= 1 && condition <= 1e12)) {
+                throw new UsageException("--condition %s: from 1 to 1e12 is possible".formatted(condition));
+            }
+        }
+        try {
+            Files.createDirectories(out);
+        } catch (IOException e) {
+            throw new UsageException("--out %s cannot be made: %s".formatted(out, e), e);
+        }
+        PrintWriter print = spec.commandLine().getOut();
+        CompareReport report;
+        try (Device device = Devices.open(deviceName)) {
+            report = Compare.run(device, parsed, conditions, what -> {
+                print.println(what);
+                print.flush();
+            });
+        }
+        WholeFile.write("--out", out.resolve("compare.json"), Json.pretty(describe(report)));
+        WholeFile.write("--out", out.resolve("compare.html"), ComparePage.html(report));
+        print.printf("%s%n%s%n", out.resolve("compare.json"), out.resolve("compare.html"));
+        print.flush();
+    }
+
+    private static Compare.Shape shape(String text) {
+        Matcher matcher = SHAPE.matcher(text);
+        if (!matcher.matches()) {
+            throw new UsageException("--shapes '%s' is not of the form ROWSxCOLUMNS, such as 128x256".formatted(text));
+        }
+        try {
+            return new Compare.Shape(Integer.parseInt(matcher.group(1)), Integer.parseInt(matcher.group(2)));
+        } catch (IllegalArgumentException e) {
+            throw new UsageException("--shapes '%s': %s is not possible".formatted(text, e.getMessage()), e);
+        }
+    }
+
+    private static Map<String, Object> describe(CompareReport report) {
+        var entries = new ArrayList<Map<String, Object>>();
+        for (CompareReport.Entry entry : report.entries()) {
+            var map = new LinkedHashMap<String, Object>();
+            map.put("rows", entry.rows());
+            map.put("cols", entry.cols());
+            map.put("condition", entry.condition());
+            map.put("method", entry.method());
+            map.put("coefficients", entry.coefficients());
+            map.put("path", entry.path());
+            map.put("seconds", entry.seconds());
+            map.put("orthogonality_error", entry.orthogonalityError());
+            map.put("alignment", entry.alignment());
+            map.put("smallest_singular_value", entry.smallestSingularValue());
+            map.put("largest_singular_value", entry.largestSingularValue());
+            entries.add(map);
+        }
+        var all = new LinkedHashMap<String, Object>();
+        all.put("device", report.device());
+        all.put("library", report.library());
+        all.put("entries", entries);
+        return all;
+    }
+}

@@ -1,0 +1,531 @@
+package org.fedcomuon.data;
+
+import static java.util.stream.Collectors.joining;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Objects;
+import java.util.concurrent.ThreadLocalRandom;
+import org.fedcomuon.device.ElementType;
+
+/**
+ * Reads and writes NPY files, so that arrays come from and go to NumPy without a conversion and without losing a bit.
+ *
+ * <p>Files come from anywhere: the header is taken apart by hand and nothing in it is ever evaluated, no memory is
+ * allocated that the file itself does not fill, and a file that is not exactly what it should be is refused rather than
+ * guessed at. Only float32 and float64 in little-endian order are read, because only these are computed with.
+ */
+public final class Npy {
+    private static final byte[] MAGIC = {(byte) 0x93, 'N', 'U', 'M', 'P', 'Y'};
+    /** Magic and version; the length of the header follows. */
+    private static final int PREAMBLE = MAGIC.length + 2;
+    /** NumPy's own headers are of some hundred bytes; more than this is an attack or an accident. */
+    private static final int MAX_HEADER = 1 << 20;
+
+    /** Of the data in the file, which NumPy may map, and in memory. */
+    private static final int ALIGNMENT = 64;
+    /** NumPy leaves room for so many digits of the dimension that appending makes grow. */
+    private static final int GROWTH_DIGITS = 21;
+    /** A byte buffer ends at 2 GiB, an array does not. */
+    private static final long CHUNK = 1 << 20;
+
+    private static final int LONGEST_QUOTE = 60;
+    private static final String EXAMPLE = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
+
+    private Npy() {}
+
+    /**
+     * Reads a whole array into memory of {@code arena}.
+     *
+     * @throws MalformedFileException when the file is no NPY file, is damaged, or holds something else than float32 or
+     *     float64
+     * @throws IOException when it cannot be read; like all messages here, this one is a line that names the file
+     */
+    public static NpyArray read(Path file, Arena arena) throws IOException {
+        refuseDirectory(file);
+        if (Files.exists(file) && !Files.isRegularFile(file)) {
+            // A pipe has no length to check against, and opening one can take for ever.
+            throw new IOException(MalformedFileException.oneLine(file + " is not a regular file"));
+        }
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
+            return read(file, channel, arena);
+        } catch (NoSuchFileException e) {
+            throw explained(
+                    new NoSuchFileException(MalformedFileException.oneLine("" + file), null, "no such file"), e);
+        } catch (IOException e) {
+            throw explain(file, e);
+        }
+    }
+
+    /**
+     * Writes {@code array} as NumPy itself would, in version 1.0 and in the order it is in. Another process sees what
+     * was there before or the whole new file, never a part of it: the file is made under another name beside, then
+     * renamed. A symbolic link is replaced, not followed.
+     *
+     * @throws IOException when it cannot be written; what was there before is still there
+     * @throws IllegalArgumentException when there are more dimensions, some thousands, than a header has room for
+     */
+    public static void write(Path file, NpyArray array) throws IOException {
+        byte[] header = header(array);
+        refuseDirectory(file);
+        // Not by Files.createTempFile, whose files are for their owner only.
+        Path part = file.resolveSibling(
+                ".npy-%016x.part".formatted(ThreadLocalRandom.current().nextLong()));
+        try {
+            FileChannel channel = FileChannel.open(part, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+            try {
+                try (channel) {
+                    drain(ByteBuffer.wrap(header), channel);
+                    write(array.data(), channel);
+                    channel.force(true); // or else a crash may leave the new name without the data
+                }
+                Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
+            } finally {
+                Files.deleteIfExists(part); // not there any more if all went well
+            }
+        } catch (NoSuchFileException e) {
+            throw explained(
+                    new NoSuchFileException(
+                            MalformedFileException.oneLine("" + file), null, "the directory does not exist"),
+                    e);
+        } catch (IOException e) {
+            throw explain(file, e);
+        }
+    }
+
+    /** As Python writes it. */
+    static String tuple(List<Long> shape) {
+        return shape.size() == 1
+                ? "(" + shape.getFirst() + ",)"
+                : shape.stream().map(String::valueOf).collect(joining(", ", "(", ")"));
+    }
+
+    /** As NumPy calls it. */
+    static String name(ElementType type) {
+        return type.name().toLowerCase(Locale.ROOT);
+    }
+
+    private static String descr(ElementType type) {
+        return switch (type) {
+            case FLOAT32 -> "<f4";
+            case FLOAT64 -> "<f8";
+        };
+    }
+
+    private static NpyArray read(Path file, FileChannel channel, Arena arena) throws IOException {
+        long size = channel.size();
+        ByteBuffer start = bytes(channel, 0, (int) Math.min(size, PREAMBLE + Integer.BYTES));
+        requireMagic(file, start);
+        if (size < PREAMBLE) {
+            throw truncatedHeader(file, size);
+        }
+        int major = Byte.toUnsignedInt(start.get(MAGIC.length));
+        int minor = Byte.toUnsignedInt(start.get(MAGIC.length + 1));
+        if (major < 1 || major > 3 || minor != 0) {
+            throw new MalformedFileException(
+                    file, "NPY version %d.%d is unknown; 1.0, 2.0 and 3.0 can be read".formatted(major, minor));
+        }
+        int headerAt = PREAMBLE + (major == 1 ? Short.BYTES : Integer.BYTES);
+        if (size < headerAt) {
+            throw truncatedHeader(file, size);
+        }
+        long length = major == 1
+                ? Short.toUnsignedLong(start.getShort(PREAMBLE))
+                : Integer.toUnsignedLong(start.getInt(PREAMBLE));
+        if (length > MAX_HEADER) {
+            throw new MalformedFileException(
+                    file, "huge header: it claims %d bytes; at most %d can be right".formatted(length, MAX_HEADER));
+        }
+        if (length > size - headerAt) {
+            throw new MalformedFileException(
+                    file,
+                    "truncated header: it claims %d bytes, but only %d are there".formatted(length, size - headerAt));
+        }
+        Header header = parse(file, bytes(channel, headerAt, (int) length), major);
+        ElementType type = type(file, header.descr());
+        long needed;
+        try {
+            needed = NpyArray.byteSize(type, header.shape());
+        } catch (IllegalArgumentException e) {
+            throw malformed(file, clip(Objects.toString(e.getMessage()), 4 * LONGEST_QUOTE), e);
+        }
+        long dataAt = headerAt + length;
+        requireData(file, size - dataAt, needed, type, header.shape());
+        return new NpyArray(
+                type, header.shape(), header.fortranOrder(), data(channel, dataAt, allocate(arena, needed)));
+    }
+
+    private static void requireMagic(Path file, ByteBuffer start) throws MalformedFileException {
+        int known = Math.min(start.limit(), MAGIC.length);
+        if (known == 0) {
+            throw new MalformedFileException(file, "the file is empty; an NPY file starts with \\x93NUMPY");
+        }
+        if (start.slice(0, known).equals(ByteBuffer.wrap(MAGIC, 0, known))) {
+            return;
+        }
+        boolean zip = start.limit() >= 4 && start.get(0) == 'P' && start.get(1) == 'K';
+        throw new MalformedFileException(
+                file,
+                zip
+                        ? "not an NPY file but a zip archive; if it is an .npz file, unzip it and name one of its arrays"
+                        : "not an NPY file; one starts with \\x93NUMPY, as numpy.save writes it");
+    }
+
+    private static MalformedFileException truncatedHeader(Path file, long size) {
+        return new MalformedFileException(
+                file, "truncated header: the whole file is %d bytes; copy or save it again".formatted(size));
+    }
+
+    private static void requireData(Path file, long present, long needed, ElementType type, List<Long> shape)
+            throws MalformedFileException {
+        if (present < needed) {
+            throw new MalformedFileException(
+                    file,
+                    "truncated data: %d bytes are there, %d are needed for shape %s of %s"
+                            .formatted(present, needed, clip(tuple(shape), LONGEST_QUOTE), name(type)));
+        }
+        if (present > needed) {
+            throw new MalformedFileException(
+                    file,
+                    "%d trailing bytes after the data; shape %s of %s needs %d bytes, and there the file has to end"
+                            .formatted(present - needed, clip(tuple(shape), LONGEST_QUOTE), name(type), needed));
+        }
+    }
+
+    private static ElementType type(Path file, String descr) throws MalformedFileException {
+        for (ElementType type : ElementType.values()) {
+            String right = descr(type);
+            if (descr.equals(right)) {
+                return type;
+            }
+            if (descr.equals(right.replace('<', '>'))) {
+                throw new MalformedFileException(
+                        file,
+                        "the data is big-endian ('%s'); save it as little-endian, with x.astype('%s')"
+                                .formatted(descr, right));
+            }
+        }
+        String what = "element type '%s'".formatted(clip(descr, LONGEST_QUOTE));
+        if (descr.matches("[<>|=]?O.*")) {
+            what += ", Python objects,";
+        } else if (descr.matches("[<>|=]?[iu]\\d+")) {
+            what += ", integers,";
+        }
+        throw new MalformedFileException(
+                file, what + " is not supported; float32 and float64 are: save x.astype('<f4') or x.astype('<f8')");
+    }
+
+    private static MemorySegment allocate(Arena arena, long bytes) throws IOException {
+        try {
+            return arena.allocate(bytes, ALIGNMENT);
+        } catch (OutOfMemoryError e) {
+            throw new IOException(
+                    "%d bytes of memory are needed for the data, more than there are".formatted(bytes), e);
+        }
+    }
+
+    private static MemorySegment data(FileChannel channel, long position, MemorySegment data) throws IOException {
+        for (long at = 0; at < data.byteSize(); at += CHUNK) {
+            long length = Math.min(CHUNK, data.byteSize() - at);
+            fill(channel, position + at, data.asSlice(at, length).asByteBuffer());
+        }
+        return data;
+    }
+
+    private static ByteBuffer bytes(FileChannel channel, long position, int length) throws IOException {
+        ByteBuffer buffer = ByteBuffer.allocate(length).order(ByteOrder.LITTLE_ENDIAN);
+        fill(channel, position, buffer);
+        return buffer.flip();
+    }
+
+    private static void fill(FileChannel channel, long position, ByteBuffer buffer) throws IOException {
+        long at = position;
+        while (buffer.hasRemaining()) {
+            int count = channel.read(buffer, at);
+            if (count < 0) {
+                throw new IOException("the file became shorter while it was read");
+            }
+            at += count;
+        }
+    }
+
+    private static byte[] header(NpyArray array) {
+        List<Long> shape = array.shape();
+        var text = new StringBuilder("{'descr': '")
+                .append(descr(array.type()))
+                .append("', 'fortran_order': ")
+                .append(array.fortranOrder() ? "True" : "False")
+                .append(", 'shape': ")
+                .append(tuple(shape))
+                .append(", }");
+        if (!shape.isEmpty()) {
+            long growing = array.fortranOrder() ? shape.getLast() : shape.getFirst();
+            text.repeat(' ', GROWTH_DIGITS - Long.toString(growing).length());
+        }
+        int textAt = PREAMBLE + Short.BYTES;
+        int end = textAt + text.length() + 1;
+        text.repeat(' ', ALIGNMENT - end % ALIGNMENT).append('\n');
+        if (text.length() > 0xffff) {
+            throw new IllegalArgumentException(
+                    "%d dimensions are too many for an NPY file of version 1.0".formatted(shape.size()));
+        }
+        return ByteBuffer.allocate(textAt + text.length())
+                .order(ByteOrder.LITTLE_ENDIAN)
+                .put(MAGIC)
+                .put((byte) 1)
+                .put((byte) 0)
+                .putShort((short) text.length())
+                .put(text.toString().getBytes(StandardCharsets.US_ASCII))
+                .array();
+    }
+
+    private static void write(MemorySegment data, FileChannel channel) throws IOException {
+        try (Arena arena = Arena.ofConfined()) {
+            // The data may be on the heap, where a channel cannot reach.
+            MemorySegment stage = arena.allocate(Math.min(CHUNK, data.byteSize()));
+            for (long at = 0; at < data.byteSize(); at += CHUNK) {
+                long length = Math.min(CHUNK, data.byteSize() - at);
+                MemorySegment.copy(data, at, stage, 0, length);
+                drain(stage.asSlice(0, length).asByteBuffer(), channel);
+            }
+        }
+    }
+
+    private static void drain(ByteBuffer buffer, FileChannel channel) throws IOException {
+        while (buffer.hasRemaining()) {
+            channel.write(buffer);
+        }
+    }
+
+    private static void refuseDirectory(Path file) throws IOException {
+        if (Files.isDirectory(file)) {
+            throw new IOException(MalformedFileException.oneLine(file + " is a directory; name an NPY file"));
+        }
+    }
+
+    /** The operating system's messages name no file, or the temporary one. */
+    private static IOException explain(Path file, IOException error) {
+        String name = MalformedFileException.oneLine("" + file);
+        return switch (error) {
+            case MalformedFileException e -> e;
+            case AccessDeniedException e -> explained(new AccessDeniedException(name, null, "permission denied"), e);
+            case FileSystemException e
+            when e.getReason() != null -> explained(new FileSystemException(name, null, e.getReason()), e);
+            default -> {
+                String what = error.getMessage() == null ? error.toString() : error.getMessage();
+                yield new IOException(name + ": " + MalformedFileException.oneLine(what), error);
+            }
+        };
+    }
+
+    private static IOException explained(IOException explanation, IOException cause) {
+        explanation.initCause(cause);
+        return explanation;
+    }
+
+    private static MalformedFileException malformed(Path file, String problem, Exception cause) {
+        var malformed = new MalformedFileException(file, problem);
+        malformed.initCause(cause);
+        return malformed;
+    }
+
+    private static String clip(String text, int length) {
+        return text.length() <= length ? text : text.substring(0, length) + "...";
+    }
+
+    private static Header parse(Path file, ByteBuffer bytes, int major) throws MalformedFileException {
+        String text;
+        try {
+            text = (major < 3 ? StandardCharsets.ISO_8859_1 : StandardCharsets.UTF_8)
+                    .newDecoder()
+                    .decode(bytes)
+                    .toString();
+        } catch (CharacterCodingException e) {
+            throw malformed(file, "the header is not UTF-8, as in version 3.0 it has to be", e);
+        }
+        if (!text.endsWith("\n")) {
+            throw new MalformedFileException(file, "unterminated header: it has to end with a newline");
+        }
+        return new Parser(file, text).header();
+    }
+
+    /** What the header says, in its own words. */
+    private record Header(String descr, boolean fortranOrder, List<Long> shape) {}
+
+    /**
+     * Understands as much Python as a header of numbers may contain: a dict with three known keys, a string, a bool and
+     * a tuple of ints.
+     */
+    private static final class Parser {
+        private final Path file;
+        private final String text;
+        private int at;
+
+        Parser(Path file, String text) {
+            this.file = file;
+            this.text = text;
+        }
+
+        Header header() throws MalformedFileException {
+            String descr = null;
+            Boolean fortranOrder = null;
+            List<Long> shape = null;
+            var seen = new HashSet<String>();
+            expect('{');
+            while (!accept('}')) {
+                String key = string("a key in quotes");
+                expect(':');
+                if (!seen.add(key)) {
+                    throw unfit("the key '%s' is there twice".formatted(clip(key, LONGEST_QUOTE)));
+                }
+                switch (key) {
+                    case "descr" -> descr = descr();
+                    case "fortran_order" -> fortranOrder = bool();
+                    case "shape" -> shape = shape();
+                    default -> throw unfit("the key '%s' is unknown".formatted(clip(key, LONGEST_QUOTE)));
+                }
+                if (!accept(',') && peek() != '}') {
+                    throw unexpected("',' or '}'");
+                }
+            }
+            peek();
+            if (at < text.length()) {
+                throw unexpected("nothing but spaces after '}'");
+            }
+            if (descr == null || fortranOrder == null || shape == null) {
+                var missing = new ArrayList<>(List.of("descr", "fortran_order", "shape"));
+                missing.removeAll(seen);
+                throw unfit("the key '%s' is missing".formatted(missing.getFirst()));
+            }
+            return new Header(descr, fortranOrder, shape);
+        }
+
+        private String descr() throws MalformedFileException {
+            if (peek() == '[' || peek() == '(') {
+                throw new MalformedFileException(
+                        file,
+                        "a structured element type is not supported; float32 and float64 are:"
+                                + " save each field by itself, as x['field'].astype('<f4')");
+            }
+            return string("an element type in quotes");
+        }
+
+        private boolean bool() throws MalformedFileException {
+            peek();
+            for (String word : List.of("True", "False")) {
+                if (text.startsWith(word, at)) {
+                    at += word.length();
+                    return word.equals("True");
+                }
+            }
+            throw unexpected("True or False");
+        }
+
+        private List<Long> shape() throws MalformedFileException {
+            var shape = new ArrayList<Long>();
+            expect('(');
+            while (!accept(')')) {
+                shape.add(integer());
+                boolean single = shape.size() == 1; // (3) is no tuple, (3,) is
+                if (!accept(',') && (single || peek() != ')')) {
+                    throw unexpected(single ? "','" : "',' or ')'");
+                }
+            }
+            return shape;
+        }
+
+        private long integer() throws MalformedFileException {
+            int start = peek() == '-' ? at + 1 : at;
+            int end = start;
+            while (end < text.length() && text.charAt(end) >= '0' && text.charAt(end) <= '9') {
+                end++;
+            }
+            if (end == start || (text.charAt(start) == '0' && end > start + 1)) {
+                throw unexpected("a dimension");
+            }
+            String digits = text.substring(at, end);
+            try {
+                long value = Long.parseLong(digits);
+                at = end;
+                return value;
+            } catch (NumberFormatException e) {
+                throw malformed(
+                        file,
+                        "the dimension %s overflows; dimensions stay below 2^63".formatted(clip(digits, LONGEST_QUOTE)),
+                        e);
+            }
+        }
+
+        private String string(String what) throws MalformedFileException {
+            char quote = peek();
+            if (quote != '\'' && quote != '"') {
+                throw unexpected(what);
+            }
+            int end = at + 1;
+            while (end < text.length() && text.charAt(end) != quote) {
+                if (text.charAt(end) == '\\' || text.charAt(end) < ' ') {
+                    at = end;
+                    throw unexpected("only plain characters in quotes");
+                }
+                end++;
+            }
+            if (end == text.length()) {
+                at = end;
+                throw unexpected("a closing quote");
+            }
+            String string = text.substring(at + 1, end);
+            at = end + 1;
+            return string;
+        }
+
+        private void expect(char wanted) throws MalformedFileException {
+            if (!accept(wanted)) {
+                throw unexpected("'" + wanted + "'");
+            }
+        }
+
+        private boolean accept(char wanted) {
+            if (peek() != wanted) {
+                return false;
+            }
+            at++;
+            return true;
+        }
+
+        /** Goes to the next character that is not blank; NUL, which is never right, stands for the end. */
+        private char peek() {
+            while (at < text.length() && " \t\r\n".indexOf(text.charAt(at)) >= 0) {
+                at++;
+            }
+            return at < text.length() ? text.charAt(at) : '\0';
+        }
+
+        private MalformedFileException unexpected(String wanted) {
+            String found =
+                    at < text.length() ? "'" + Character.toString(text.codePointAt(at)) + "' is there" : "it ends";
+            return unfit("expected %s at character %d, where %s".formatted(wanted, at + 1, found));
+        }
+
+        private MalformedFileException unfit(String what) {
+            return new MalformedFileException(
+                    file, "the header cannot be parsed: %s; right would be %s".formatted(what, EXAMPLE));
+        }
+    }
+}

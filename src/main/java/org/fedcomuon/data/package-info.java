@@ -1,0 +1,5 @@
+/** Datasets and array files. */
+@NullMarked
+package org.fedcomuon.data;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,53 @@
+package org.fedcomuon.device;
+
+/**
+ * One matrix of every client: element (i, j) of client k is at {@code offset + k * stride + i * rowStride + j * colStride}.
+ * Bounds are checked here, once.
+ *
+ * @param stride elements from one client's matrix to the next one's
+ */
+public record MatrixBatch(
+        Buffer buffer, long offset, long clients, long stride, int rows, int cols, long rowStride, long colStride) {
+    public MatrixBatch {
+        if (offset < 0 || clients < 0 || stride < 0 || rows < 0 || cols < 0 || rowStride < 1 || colStride < 1) {
+            throw new DeviceException.InvalidOperand("%s: %d matrices of %d x %d at %d with strides %d, %d and %d"
+                    .formatted(buffer.label(), clients, rows, cols, offset, stride, rowStride, colStride));
+        }
+        if (clients > 0 && rows > 0 && cols > 0) {
+            long end;
+            try {
+                long reach = Math.addExact(
+                        Math.multiplyExact(rows - 1L, rowStride), Math.multiplyExact(cols - 1L, colStride));
+                end = Math.addExact(
+                        Math.addExact(offset, reach), Math.addExact(Math.multiplyExact(clients - 1, stride), 1));
+            } catch (ArithmeticException e) {
+                end = Long.MAX_VALUE;
+            }
+            if (end > buffer.length()) {
+                throw new DeviceException.InvalidOperand(
+                        "%s: %d matrices of %d x %d from %d on do not fit its %d elements"
+                                .formatted(buffer.label(), clients, rows, cols, offset, buffer.length()));
+            }
+        }
+    }
+
+    /** The vectors of {@code batch} seen as row-major matrices without gaps. */
+    public static MatrixBatch of(Batch batch, int rows, int cols) {
+        if (batch.length() != (long) rows * cols) {
+            throw new DeviceException.InvalidOperand("%s has %d elements a client, not %d x %d"
+                    .formatted(batch.buffer().label(), batch.length(), rows, cols));
+        }
+        return new MatrixBatch(
+                batch.buffer(), batch.offset(), batch.clients(), batch.stride(), rows, cols, Math.max(1, cols), 1);
+    }
+
+    /** The same elements, rows and columns exchanged. */
+    public MatrixBatch transpose() {
+        return new MatrixBatch(buffer, offset, clients, stride, cols, rows, colStride, rowStride);
+    }
+
+    /** Row-major without gaps, as a result has to be. */
+    boolean isPlain() {
+        return colStride == 1 && rowStride == Math.max(1, cols);
+    }
+}

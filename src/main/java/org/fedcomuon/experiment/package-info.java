@@ -1,0 +1,5 @@
+/** Experiments and what they measured. */
+@NullMarked
+package org.fedcomuon.experiment;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,33 @@
+package org.fedcomuon.linalg;
+
+import java.lang.System.Logger.Level;
+import org.fedcomuon.device.Device;
+import org.fedcomuon.device.ElementType;
+import org.fedcomuon.device.SmallSchulz;
+
+/**
+ * {@link GramNewtonSchulz} for large matrices at least twice as long as wide, {@link NewtonSchulz} otherwise. What was picked
+ * is in {@link Plan#path} and in the log.
+ */
+public record Auto(Coefficients coefficients) implements Orthogonalizer {
+    private static final System.Logger LOG = System.getLogger(Orthogonalizer.class.getName());
+
+    @Override
+    public String name() {
+        return "auto " + coefficients;
+    }
+
+    /** What {@link #plan} will use. */
+    public Orthogonalizer pick(int rows, int cols, ElementType type) {
+        int side = Math.min(rows, cols);
+        boolean gram = type == ElementType.FLOAT32 && side > SmallSchulz.longestSide() && Math.max(rows, cols) >= 2L * side;
+        return gram ? new GramNewtonSchulz(coefficients) : new NewtonSchulz(coefficients);
+    }
+
+    @Override
+    public Plan plan(Device device, int count, int rows, int cols, ElementType type, ScaleRule scale) {
+        Plan plan = pick(rows, cols, type).plan(device, count, rows, cols, type, scale);
+        LOG.log(Level.DEBUG, "{0} x {1} on {2}: {3}", rows, cols, device.name(), plan.path());
+        return plan;
+    }
+}

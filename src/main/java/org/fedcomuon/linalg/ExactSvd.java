@@ -1,0 +1,136 @@
+package org.fedcomuon.linalg;
+
+import org.fedcomuon.device.Batch;
+import org.fedcomuon.device.Blas;
+import org.fedcomuon.device.Buffer;
+import org.fedcomuon.device.Device;
+import org.fedcomuon.device.DeviceException;
+import org.fedcomuon.device.ElementType;
+import org.fedcomuon.device.Matrix;
+import org.fedcomuon.device.MatrixBatch;
+import org.fedcomuon.device.Place;
+
+/**
+ * {@code U V^T} of the compact singular value decomposition. Directions whose singular value is zero, up to rounding, are left
+ * out instead of being rotated anywhere: the result of a rank-deficient matrix has that rank, and zero gives zero.
+ */
+public record ExactSvd() implements Orthogonalizer {
+    @Override
+    public String name() {
+        return "exact";
+    }
+
+    @Override
+    public Plan plan(Device device, int count, int rows, int cols, ElementType type, ScaleRule scale) {
+        return new Decomposition(device, count, rows, cols, type, scale);
+    }
+
+    private static final class Decomposition extends Workroom {
+        private final Buffer work;
+        private final Buffer u;
+        private final Buffer vt;
+        private final Buffer s;
+        private final Buffer result;
+
+        Decomposition(Device device, int count, int rows, int cols, ElementType type, ScaleRule scale) {
+            super(device, count, rows, cols, type, scale);
+            work = room("M", count * size());
+            u = room("U", (long) rows * side());
+            vt = room("V^T", (long) side() * cols);
+            s = room("singular values", side());
+            result = room("U V^T", count * size());
+        }
+
+        @Override
+        public void orthogonalize(Batch m, Batch o) {
+            requireShape(o);
+            decompose(m);
+            copyTo(o, MatrixBatch.of(result.batch(count, size()), rows, cols));
+        }
+
+        @Override
+        public void step(Batch m, double eta, Batch w) {
+            if (type != ElementType.FLOAT32) {
+                throw new IllegalArgumentException("weights are float32");
+            }
+            requireShape(w);
+            decompose(m);
+            moveBy(eta, result.batch(count, size()), w);
+        }
+
+        private void decompose(Batch m) {
+            requireShape(m);
+            if (type == ElementType.FLOAT32) {
+                device.normalize(1, m, work.batch(count, size())); // also finds NaN, and keeps tiny ones from vanishing
+            } else {
+                for (int k = 0; k < count; k++) {
+                    work.copyFrom(m.buffer(), m.offset() + k * m.stride(), k * size(), size());
+                }
+                DoubleSchulz.requireFinite(work, count, size());
+            }
+            for (int k = 0; k < count; k++) {
+                decompose(k);
+            }
+        }
+
+        private void decompose(int k) {
+            if (size() == 0) {
+                return;
+            }
+            try {
+                device.solver()
+                        .svd(
+                                Matrix.of(work, k * size(), rows, cols),
+                                s,
+                                0,
+                                Matrix.of(u, 0, rows, side()),
+                                Matrix.of(vt, 0, side(), cols));
+            } catch (DeviceException.NotFinite e) {
+                throw new DeviceException.NotFinite("NaN in matrix " + k, new Place(k, -1, -1));
+            }
+            int rank = rank();
+            var out = Matrix.of(result, k * size(), rows, cols);
+            if (rank == 0) {
+                device.blas().gemm(Blas.Op.NONE, Blas.Op.NONE, 0, Matrix.of(u, 0, rows, side()), Matrix.of(vt, 0, side(), cols), 0, out);
+            } else if (type == ElementType.FLOAT32) {
+                device.multiply(
+                        1,
+                        new MatrixBatch(u, 0, 1, 0, rows, rank, side(), 1),
+                        new MatrixBatch(vt, 0, 1, 0, rank, cols, cols, 1),
+                        false,
+                        MatrixBatch.of(new Batch(result, k * size(), 1, size(), size()), rows, cols));
+            } else {
+                device.blas()
+                        .gemm(
+                                Blas.Op.NONE,
+                                Blas.Op.NONE,
+                                1,
+                                new Matrix(u, 0, rows, rank, side()),
+                                new Matrix(vt, 0, rank, cols, cols),
+                                0,
+                                out);
+            }
+        }
+
+        /** How many singular values are more than rounding. */
+        private int rank() {
+            double epsilon = type == ElementType.FLOAT32 ? Math.ulp(1.0f) : Math.ulp(1.0);
+            double first = value(0);
+            double tolerance = Math.max(rows, cols) * epsilon * first;
+            int rank = 0;
+            while (rank < side() && value(rank) > tolerance) {
+                rank++;
+            }
+            return rank;
+        }
+
+        private double value(int i) {
+            return type == ElementType.FLOAT32 ? s.toFloats(i, 1)[0] : s.toDoubles(i, 1)[0];
+        }
+
+        @Override
+        public String path() {
+            return "gesdd";
+        }
+    }
+}

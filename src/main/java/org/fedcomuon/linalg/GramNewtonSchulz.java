@@ -1,0 +1,160 @@
+package org.fedcomuon.linalg;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.fedcomuon.device.Batch;
+import org.fedcomuon.device.Device;
+import org.fedcomuon.device.ElementType;
+import org.fedcomuon.device.MatrixBatch;
+import org.fedcomuon.device.SchulzStep;
+import org.fedcomuon.device.StepRule;
+
+/**
+ * Newton-Schulz on the square {@code R = X X^T} alone: the long side is touched only at restarts and at the end, which wins
+ * from twice as long as wide on. It squares the condition number, so that small singular directions lose digits with every
+ * step; a restart, {@code X = Q X}, takes them back. Schedules with more than {@value #LONGEST_RUN} steps between restarts
+ * are refused.
+ *
+ * @param restarts after which steps, counted from 1 and ascending
+ */
+public record GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts) implements Orthogonalizer {
+    /** How many steps rounding allows between two restarts in single precision. */
+    public static final int LONGEST_RUN = 3;
+
+    public GramNewtonSchulz {
+        restarts = List.copyOf(restarts);
+        int from = 0;
+        for (int restart : restarts) {
+            if (restart <= from || restart >= coefficients.steps().size()) {
+                throw new IllegalArgumentException("restarts %s do not ascend within %d steps"
+                        .formatted(restarts, coefficients.steps().size()));
+            }
+            requireShort(restart - from);
+            from = restart;
+        }
+        requireShort(coefficients.steps().size() - from);
+    }
+
+    /** With a restart after step 2 and every three steps from there. */
+    public GramNewtonSchulz(Coefficients coefficients) {
+        this(coefficients, usualRestarts(coefficients.steps().size()));
+    }
+
+    private static void requireShort(int run) {
+        if (run > LONGEST_RUN) {
+            throw new IllegalArgumentException("%d steps without a restart: the Gram form bears %d".formatted(run, LONGEST_RUN));
+        }
+    }
+
+    private static List<Integer> usualRestarts(int steps) {
+        var restarts = new ArrayList<Integer>();
+        for (int at = 2; at < steps; at += LONGEST_RUN) {
+            restarts.add(at);
+        }
+        return restarts;
+    }
+
+    @Override
+    public String name() {
+        return "gram " + coefficients;
+    }
+
+    @Override
+    public Plan plan(Device device, int count, int rows, int cols, ElementType type, ScaleRule scale) {
+        if (type != ElementType.FLOAT32) {
+            throw new IllegalArgumentException("the Gram form is for float32; exact and newton-schulz take float64");
+        }
+        return new Squares(device, count, rows, cols, scale);
+    }
+
+    private final class Squares extends Workroom {
+        private final MatrixBatch identity;
+        private final MatrixBatch z;
+        private MatrixBatch x;
+        private MatrixBatch y;
+        private MatrixBatch r;
+        private MatrixBatch q;
+        private MatrixBatch spare;
+
+        Squares(Device device, int count, int rows, int cols, ScaleRule scale) {
+            super(device, count, rows, cols, ElementType.FLOAT32, scale);
+            x = matrices("X");
+            y = matrices("Y");
+            r = squares("R");
+            q = squares("Q");
+            z = squares("Z");
+            spare = squares("R Z");
+            long square = (long) side() * side();
+            var one = room("I", square);
+            for (int i = 0; i < side(); i++) {
+                one.copyIn((long) i * side() + i, 1f);
+            }
+            // The same one for every client: stride 0.
+            identity = new MatrixBatch(one, 0, count, 0, side(), side(), Math.max(1, side()), 1);
+        }
+
+        @Override
+        public void orthogonalize(Batch m, Batch o) {
+            requireShape(o);
+            iterate(m);
+            copyTo(o, x);
+        }
+
+        @Override
+        public void step(Batch m, double eta, Batch w) {
+            requireShape(w);
+            iterate(m);
+            moveBy(eta, batch(x), w);
+        }
+
+        /** Leaves the result in x. */
+        private void iterate(Batch m) {
+            requireShape(m);
+            device.normalize(coefficients.divisor(), m, batch(x));
+            int from = 0;
+            for (int restart : restarts) {
+                run(coefficients.steps().subList(from, restart));
+                from = restart;
+            }
+            run(coefficients.steps().subList(from, coefficients.steps().size()));
+            requireFinite(batch(x));
+        }
+
+        /** R = X X^T, Q = I; the steps; X = Q X. */
+        private void run(List<SchulzStep> steps) {
+            boolean wide = rows <= cols;
+            device.multiply(1, wide ? x : x.transpose(), wide ? x.transpose() : x, true, r);
+            for (int i = 0; i < steps.size(); i++) {
+                SchulzStep step = steps.get(i);
+                device.multiply(step.c(), r, r, step.b(), r, true, z); // Z = b R + c R R
+                if (i == 0) {
+                    plusIdentity(step.a());
+                } else {
+                    device.multiply(1, q, z, step.a(), q, true, spare); // Q = Q Z + a Q
+                    MatrixBatch swap = q;
+                    q = spare;
+                    spare = swap;
+                }
+                if (i + 1 < steps.size()) {
+                    device.multiply(1, r, z, step.a(), r, true, spare); // R Z + a R
+                    device.multiply(1, z, spare, step.a(), spare, true, r); // R = Z (R Z) + a (R Z)
+                }
+            }
+            device.multiply(1, wide ? q : x, wide ? x : q, false, y);
+            MatrixBatch swap = x;
+            x = y;
+            y = swap;
+        }
+
+        /** Q = I Z + a I, without the product. */
+        private void plusIdentity(double a) {
+            q.buffer().copyFrom(z.buffer(), 0, 0, q.buffer().length());
+            device.vectorStep(StepRule.PLAIN, -a, batch(identity), batch(q));
+        }
+
+        @Override
+        public String path() {
+            return "Gram form";
+        }
+    }
+}

@@ -1,0 +1,120 @@
+package org.fedcomuon.linalg;
+
+import java.util.List;
+import org.fedcomuon.device.Batch;
+import org.fedcomuon.device.Device;
+import org.fedcomuon.device.ElementType;
+import org.fedcomuon.device.MatrixBatch;
+import org.fedcomuon.device.MatrixBlock;
+import org.fedcomuon.device.SchulzStep;
+import org.fedcomuon.device.SmallSchulz;
+
+/**
+ * {@code X = M / ||M||}, then {@code X = a X + b (X X^T) X + c (X X^T)^2 X} for each tuple. Small matrices go to the kernel
+ * that does it all in one call, larger ones to products that use symmetry.
+ */
+public record NewtonSchulz(Coefficients coefficients) implements Orthogonalizer {
+    @Override
+    public String name() {
+        return "newton-schulz " + coefficients;
+    }
+
+    @Override
+    public Plan plan(Device device, int count, int rows, int cols, ElementType type, ScaleRule scale) {
+        if (type == ElementType.FLOAT64) {
+            return new DoubleSchulz(device, count, rows, cols, scale, coefficients);
+        }
+        return Math.min(rows, cols) <= SmallSchulz.longestSide()
+                ? new OneCall(device, count, rows, cols, scale, coefficients)
+                : new Products(device, count, rows, cols, scale, coefficients);
+    }
+
+    /** The whole iteration of all matrices in one native call, the step fused. */
+    private static final class OneCall extends Workroom {
+        private final SmallSchulz what;
+
+        OneCall(Device device, int count, int rows, int cols, ScaleRule scale, Coefficients coefficients) {
+            super(device, count, rows, cols, ElementType.FLOAT32, scale);
+            var block = new MatrixBlock(rows, cols, 0, 0, 0, scale());
+            what = new SmallSchulz(List.of(block), coefficients.steps(), coefficients.divisor());
+        }
+
+        @Override
+        public void orthogonalize(Batch m, Batch o) {
+            requireShape(m);
+            requireShape(o);
+            device.newtonSchulz(what, m, o);
+        }
+
+        @Override
+        public void step(Batch m, double eta, Batch w) {
+            requireShape(m);
+            requireShape(w);
+            device.newtonSchulzStep(what, m, eta, w);
+        }
+
+        @Override
+        public String path() {
+            return "one-call kernel";
+        }
+    }
+
+    /** Three products a step, one triangle of the two that are symmetric, sums folded in. */
+    private static final class Products extends Workroom {
+        private final Coefficients coefficients;
+        private final MatrixBatch gram;
+        private final MatrixBatch poly;
+        private MatrixBatch x;
+        private MatrixBatch y;
+
+        Products(Device device, int count, int rows, int cols, ScaleRule scale, Coefficients coefficients) {
+            super(device, count, rows, cols, ElementType.FLOAT32, scale);
+            this.coefficients = coefficients;
+            x = matrices("X");
+            y = matrices("Y");
+            gram = squares("X X^T");
+            poly = squares("b A + c A A");
+        }
+
+        @Override
+        public void orthogonalize(Batch m, Batch o) {
+            requireShape(o);
+            iterate(m);
+            copyTo(o, x);
+        }
+
+        @Override
+        public void step(Batch m, double eta, Batch w) {
+            requireShape(w);
+            iterate(m);
+            moveBy(eta, batch(x), w);
+        }
+
+        /** Leaves the result in x. */
+        private void iterate(Batch m) {
+            requireShape(m);
+            device.normalize(coefficients.divisor(), m, batch(x));
+            for (SchulzStep step : coefficients.steps()) {
+                boolean wide = rows <= cols;
+                device.multiply(1, wide ? x : x.transpose(), wide ? x.transpose() : x, true, gram);
+                MatrixBatch b = gram;
+                double factor = step.b();
+                if (step.c() != 0) {
+                    device.multiply(step.c(), gram, gram, step.b(), gram, true, poly);
+                    b = poly;
+                    factor = 1;
+                }
+                device.multiply(factor, wide ? b : x, wide ? x : b, step.a(), x, false, y);
+                MatrixBatch swap = x;
+                x = y;
+                y = swap;
+            }
+            requireFinite(batch(x));
+        }
+
+        @Override
+        public String path() {
+            return "symmetric products";
+        }
+    }
+}

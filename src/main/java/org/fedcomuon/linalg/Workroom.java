@@ -1,0 +1,126 @@
+package org.fedcomuon.linalg;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import org.fedcomuon.device.Batch;
+import org.fedcomuon.device.Buffer;
+import org.fedcomuon.device.Device;
+import org.fedcomuon.device.DeviceException;
+import org.fedcomuon.device.ElementType;
+import org.fedcomuon.device.MatrixBatch;
+import org.fedcomuon.device.Place;
+import org.fedcomuon.device.StepRule;
+
+/** What the plans have in common: a device, a shape, a scale, and buffers that are closed together. */
+abstract class Workroom implements Plan {
+    final Device device;
+    final int count;
+    final int rows;
+    final int cols;
+    final ElementType type;
+    private final double scale;
+    private final Deque<Buffer> buffers = new ArrayDeque<>();
+
+    Workroom(Device device, int count, int rows, int cols, ElementType type, ScaleRule scale) {
+        if (count < 0 || rows < 0 || cols < 0) {
+            throw new IllegalArgumentException("%d matrices of %d x %d".formatted(count, rows, cols));
+        }
+        this.device = device;
+        this.count = count;
+        this.rows = rows;
+        this.cols = cols;
+        this.type = type;
+        this.scale = rows == 0 || cols == 0 ? 1 : scale.scale(rows, cols);
+    }
+
+    final long size() {
+        return (long) rows * cols;
+    }
+
+    final int side() {
+        return Math.min(rows, cols);
+    }
+
+    final double scale() {
+        return scale;
+    }
+
+    /** Room that this plan closes, {@code length} elements of its type. */
+    final Buffer room(String label, long length) {
+        return room(label, type, length);
+    }
+
+    final Buffer room(String label, ElementType ofType, long length) {
+        Buffer buffer;
+        try {
+            buffer = device.allocate(label, ofType, length);
+        } catch (RuntimeException e) {
+            close();
+            throw e;
+        }
+        buffers.push(buffer);
+        return buffer;
+    }
+
+    /** One rows x cols matrix a client, in room of this plan. */
+    final MatrixBatch matrices(String label) {
+        return MatrixBatch.of(room(label, count * size()).batch(count, size()), rows, cols);
+    }
+
+    /** One side x side matrix a client, in room of this plan. */
+    final MatrixBatch squares(String label) {
+        long square = (long) side() * side();
+        return MatrixBatch.of(room(label, count * square).batch(count, square), side(), side());
+    }
+
+    static Batch batch(MatrixBatch matrices) {
+        return new Batch(
+                matrices.buffer(),
+                matrices.offset(),
+                matrices.clients(),
+                (long) matrices.rows() * matrices.cols(),
+                matrices.stride());
+    }
+
+    final void requireShape(Batch batch) {
+        if (batch.clients() != count || batch.length() != size() || batch.buffer().type() != type) {
+            throw new DeviceException.InvalidOperand("%s has %d matrices of %d %s, not %d of %d x %d %s"
+                    .formatted(
+                            batch.buffer().label(),
+                            batch.clients(),
+                            batch.length(),
+                            batch.buffer().type(),
+                            count,
+                            rows,
+                            cols,
+                            type));
+        }
+    }
+
+    /** An iteration that its coefficients drive out of range must not be taken for a result. */
+    final void requireFinite(Batch result) {
+        device.firstNotFinite(result).ifPresent(place -> {
+            throw new DeviceException.NotFinite(
+                    "the coefficients drive matrix %d out of range".formatted(place.client()),
+                    new Place(place.client(), -1, place.index()));
+        });
+    }
+
+    final void copyTo(Batch o, MatrixBatch result) {
+        for (int k = 0; k < count; k++) {
+            long from = result.offset() + k * result.stride();
+            o.buffer().copyFrom(result.buffer(), from, o.offset() + k * o.stride(), size());
+        }
+    }
+
+    /** For plans that have no fused step: {@code direction} holds U V^T. */
+    final void moveBy(double eta, Batch direction, Batch w) {
+        device.vectorStep(StepRule.PLAIN, eta * scale, direction, w);
+    }
+
+    @Override
+    public final void close() {
+        buffers.forEach(Buffer::close);
+        buffers.clear();
+    }
+}

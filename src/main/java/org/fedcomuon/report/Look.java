@@ -1,0 +1,44 @@
+package org.fedcomuon.report;
+
+import java.util.List;
+
+/**
+ * How a series is drawn. No two differ by colour alone.
+ *
+ * @param style CSS classes
+ * @param mark path of the mark on each value, around the origin
+ * @param size of the mark, as a transformation
+ */
+record Look(String style, String mark, String size) {
+    /** As many as {@link Html} defines, the neutral one of {@link #EXACT} aside. */
+    private static final int COLOURS = 7;
+    /** Not as many as colours, so that a colour returns with another mark. */
+    private static final List<String> MARKS = List.of(
+            "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0Z",
+            "M-3.5 -3.5H3.5V3.5H-3.5Z",
+            "M0 -4.8L4.4 3.4H-4.4Z",
+            "M0 -5L5 0L0 5L-5 0Z",
+            "M0 4.8L4.4 -3.4H-4.4Z",
+            "M-1.6 -4.6H1.6V-1.6H4.6V1.6H1.6V4.6H-1.6V1.6H-4.6V-1.6H-1.6Z");
+
+    static final Look EXACT = new Look("exact", "M-3.5 -3.5L3.5 3.5M-3.5 3.5L3.5 -3.5", "scale(1)");
+    static final Look GUIDE = new Look("guide", "", "");
+
+    /**
+     * Colour and kind of mark say which coefficients; a dashed line says another method. Its hollow marks fit around the
+     * others, for the two are often equal.
+     */
+    static Look of(int coefficients, boolean dashed) {
+        String colour = "c" + (coefficients % COLOURS + 1);
+        String mark = MARKS.get(coefficients % MARKS.size());
+        return dashed ? new Look(colour + " dashed", mark, "scale(1.6)") : new Look(colour, mark, "scale(1)");
+    }
+
+    /** A piece of line with a mark, for a legend. */
+    String key() {
+        return """
+                <svg class="key" viewBox="-22 -8 44 16" width="44" height="16" aria-hidden="true"><g class="%s">\
+                <path class="line" d="M-22 0H22"/><path class="mark" transform="%s" d="%s"/></g></svg>"""
+                .formatted(style, size, mark);
+    }
+}

@@ -1,0 +1,112 @@
+package org.fedcomuon.report;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.DoubleFunction;
+
+/**
+ * Where values lie along an axis.
+ *
+ * @param logarithmic whether equal steps are equal factors
+ * @param start where the axis starts: a value, or the decimal logarithm of one
+ * @param end where it ends, in the same terms
+ * @param ticks values to name
+ */
+record Scale(boolean logarithmic, double start, double end, List<Tick> ticks) {
+    /** A named value. */
+    record Tick(double value, String label) {}
+
+    private static final int MOST_TICKS = 7;
+    /** So that the outermost marks do not sit on the frame. */
+    private static final double MARGIN = 0.04;
+    /** Beyond it, even the length of an axis could overflow. */
+    private static final double LARGEST = 1e300;
+
+    /** False of NaN, of infinities, and of what may as well be infinite. */
+    static boolean drawable(double value) {
+        return Math.abs(value) <= LARGEST;
+    }
+
+    /** Between round numbers, 0 included. */
+    static Scale linear(List<Double> values) {
+        double least = values.stream().filter(Scale::drawable).reduce(0.0, Math::min);
+        double most = values.stream().filter(Scale::drawable).reduce(0.0, Math::max);
+        if (least == most) {
+            most = 1;
+        }
+        double step = roundStep((most - least) / MOST_TICKS);
+        double first = Math.floor(least / step);
+        double last = Math.ceil(most / step);
+        var ticks = new ArrayList<Tick>();
+        for (double i = first; i <= last; i++) {
+            ticks.add(new Tick(i * step, Numbers.brief(i * step)));
+        }
+        return new Scale(false, first * step, last * step, ticks);
+    }
+
+    /** The next 1, 2 or 5 times a power of ten. */
+    private static double roundStep(double least) {
+        double power = Math.pow(10, Math.floor(Math.log10(least)));
+        double mantissa = least / power;
+        return power * (mantissa <= 1 ? 1 : mantissa <= 2 ? 2 : mantissa <= 5 ? 5 : 10);
+    }
+
+    /** At least a decade, because a shorter stretch may have no round number to name. */
+    static Scale logarithmic(List<Double> values, DoubleFunction<String> label) {
+        Scale bare = logarithmic(values, 1);
+        return new Scale(true, bare.start, bare.end, decimalTicks(bare.start, bare.end, label));
+    }
+
+    /** With ticks of the caller's choice. */
+    static Scale logarithmic(List<Double> values, List<Tick> ticks) {
+        Scale bare = logarithmic(values, 0.1);
+        return new Scale(true, bare.start, bare.end, List.copyOf(ticks));
+    }
+
+    private static Scale logarithmic(List<Double> values, double leastDecades) {
+        List<Double> logarithms = values.stream()
+                .filter(value -> drawable(value) && value > 0)
+                .map(Math::log10)
+                .toList();
+        double least = logarithms.stream().reduce(Math::min).orElse(0.0);
+        double most = logarithms.stream().reduce(Math::max).orElse(0.0);
+        if (values.stream().anyMatch(value -> value <= 0)) {
+            least--; // what has no logarithm lies apart from what has
+        }
+        double more = Math.max(MARGIN * (most - least), (leastDecades - (most - least)) / 2);
+        return new Scale(true, least - more, most + more, List.of());
+    }
+
+    private static List<Tick> decimalTicks(double start, double end, DoubleFunction<String> label) {
+        int first = (int) Math.ceil(start);
+        int last = (int) Math.floor(end);
+        int decades = last - first + 1;
+        int every = (decades + MOST_TICKS - 1) / MOST_TICKS;
+        int[] mantissas = decades < 3 ? new int[] {1, 2, 5} : new int[] {1};
+        var ticks = new ArrayList<Tick>();
+        for (int exponent = first - 1; exponent <= last; exponent++) {
+            for (int mantissa : mantissas) {
+                // parsed, for a power computed may miss the number that its label names
+                double value = Double.parseDouble(mantissa + "e" + exponent);
+                double at = Math.log10(value);
+                if (Math.floorMod(exponent, every) == 0 && at >= start && at <= end) {
+                    ticks.add(new Tick(value, label.apply(value)));
+                }
+            }
+        }
+        return ticks;
+    }
+
+    /** 0 at the start of the axis, 1 at its end. A logarithmic axis starts with what has no logarithm. */
+    double place(double value) {
+        if (clamps(value)) {
+            return 0;
+        }
+        return ((logarithmic ? Math.log10(value) : value) - start) / (end - start);
+    }
+
+    /** Whether the place is not the value's own. */
+    boolean clamps(double value) {
+        return logarithmic && value <= 0;
+    }
+}

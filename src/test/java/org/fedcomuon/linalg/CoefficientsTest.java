@@ -1,0 +1,108 @@
+package org.fedcomuon.linalg;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.within;
+
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class CoefficientsTest {
+    /** The published ranges of the scalar iteration after five steps. */
+    @ParameterizedTest
+    @CsvSource({
+        "jordan, 1e-3, .4705, 1.2024",
+        "jordan, 1e-2, .6818, 1.1344",
+        "cubic, 1e-3, .0076, 1",
+        "cubic, 1e-2, .0758, 1",
+        "quintic, 1e-3, .0232, 1",
+        "quintic, 1e-2, .2285, 1",
+        "you, 1e-3, .4750, 1.1450",
+        "you, 1e-2, .9778, 1.0318",
+        "polar-express, 1e-3, .8764, 1.1236",
+        "polar-express, 1e-2, .8764, 1.1236",
+        "polar-express-1.02, 1e-3, .8466, 1.1411",
+        "polar-express-1.02, 1e-2, .8589, 1.1411"
+    })
+    void rangesAfterFiveSteps(String name, double smallest, double low, double high) {
+        Coefficients coefficients = Coefficients.parse(name, Optional.empty());
+        double least = Double.MAX_VALUE;
+        double most = 0;
+        int samples = 200_000;
+        for (int i = 0; i <= samples; i++) {
+            double value = coefficients.map(Math.pow(smallest, 1 - i / (double) samples));
+            least = Math.min(least, value);
+            most = Math.max(most, value);
+        }
+        assertThat(least).isCloseTo(low, within(6e-5));
+        assertThat(most).isCloseTo(high, within(6e-5));
+    }
+
+    @Test
+    void polarExpressConvergesInEightSteps() {
+        Coefficients raw = Coefficients.polarExpress(8, 1);
+        Coefficients safe = Coefficients.polarExpress(8, 1.01);
+        for (double s = 1e-3; s <= 1; s *= 1.01) {
+            assertThat(raw.map(s)).isCloseTo(1, within(1e-4));
+            assertThat(safe.map(s)).isCloseTo(1, within(1e-2));
+        }
+        assertThat(safe.name()).isEqualTo("polar-express:1.01");
+    }
+
+    @Test
+    void jordanDoesNotConverge() {
+        Coefficients ten = Coefficients.jordan(10);
+        double least = 2;
+        for (double s = 1e-2; s <= 1; s *= 1.0001) {
+            least = Math.min(least, ten.map(s));
+        }
+        assertThat(least).isBetween(0.67, 0.70);
+    }
+
+    @Test
+    void theSafetyFactorForgivesWhatIsTooLarge() {
+        double f = 1.05;
+        Coefficients safe = Coefficients.polarExpress(5, f);
+        Coefficients raw = Coefficients.polarExpress(5, 1);
+        assertThat(Math.abs(raw.map(f))).isGreaterThan(1.3); // outside what the raw schedule was made for
+        assertThat(safe.map(f)).isBetween(0.8, 1.2);
+        assertThat(safe.steps().getFirst().b()).isCloseTo(raw.steps().getFirst().b() / (f * f * f), within(1e-12));
+    }
+
+    @Test
+    void tuplesOfAUser() {
+        Coefficients custom = Coefficients.parse("1.5,-0.5,0;2,-1.5,0.5", Optional.empty());
+        assertThat(custom.steps()).hasSize(2);
+        assertThat(custom.map(0.5)).isCloseTo(custom(custom(0.5, 1.5, -0.5, 0), 2, -1.5, 0.5), within(1e-15));
+        assertThat(custom.toString()).isEqualTo("1.5,-0.5,0.0;2.0,-1.5,0.5");
+    }
+
+    private static double custom(double s, double a, double b, double c) {
+        return a * s + b * Math.pow(s, 3) + c * Math.pow(s, 5);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"jordn", "", "1,2", "1,2,3;", "1,2,x", "1,2,NaN", "polar-express:0.5", "polar-express:x"})
+    void nonsenseIsRefused(String text) {
+        assertThatThrownBy(() -> Coefficients.parse(text, Optional.empty())).isInstanceOf(IllegalArgumentException.class);
+    }
+
+    @Test
+    void schedulesThatEndAreNotStretched() {
+        assertThatThrownBy(() -> Coefficients.you(6)).hasMessageContaining("you has 5 steps, not 6");
+        assertThatThrownBy(() -> Coefficients.polarExpress102(6)).isInstanceOf(IllegalArgumentException.class);
+        assertThatThrownBy(() -> Coefficients.jordan(0)).isInstanceOf(IllegalArgumentException.class);
+        assertThat(Coefficients.polarExpress(20, 1).steps()).hasSize(20);
+    }
+
+    @Test
+    void scaleRules() {
+        assertThat(ScaleRule.NONE.scale(400, 100)).isEqualTo(1);
+        assertThat(ScaleRule.ASPECT.scale(400, 100)).isEqualTo(2);
+        assertThat(ScaleRule.ASPECT.scale(100, 400)).isEqualTo(1);
+        assertThat(ScaleRule.RMS.scale(100, 400)).isCloseTo(4, within(1e-12));
+    }
+}
