@@ -3,6 +3,7 @@ module org.fedcomuon {
     requires info.picocli;
     requires org.bytedeco.javacpp;
     requires org.bytedeco.openblas;
+    requires static org.bytedeco.pytorch;
     requires static org.jspecify;
     requires tools.jackson.databind;
 

@@ -3,10 +3,12 @@ package org.fedcomuon.bench;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Random;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
 import org.fedcomuon.device.Blas;
 import org.fedcomuon.device.Buffer;
 import org.fedcomuon.device.Device;
@@ -17,25 +19,66 @@ import org.fedcomuon.device.SchulzStep;
 import org.fedcomuon.device.SmallSchulz;
 import org.fedcomuon.device.StepRule;
 import org.fedcomuon.internal.OpenBlasLibrary;
+import org.fedcomuon.linalg.Auto;
+import org.fedcomuon.linalg.Coefficients;
+import org.fedcomuon.linalg.ExactSvd;
+import org.fedcomuon.linalg.GramNewtonSchulz;
+import org.fedcomuon.linalg.Orthogonalizer;
+import org.fedcomuon.linalg.Plan;
+import org.fedcomuon.linalg.ScaleRule;
 
 /**
- * A Newton-Schulz weight step of the ten-client LeNet: one call of ours against the loop a user would write over
- * OpenBLAS calls, a matrix at a time, with symmetric and with plain products and with OpenBLAS at one thread and at all
- * of them. Both sides must give the same weights before anything is timed.
+ * The weight step {@code W -= eta O} of a Muon method against the ways people take it today, in one process and in
+ * turns: libtorch a matrix at a time, at the best of its thread settings, and for small matrices loops over OpenBLAS
+ * calls. Every peer must give our weights before anything is timed. How near the machine's limit we come is told by a
+ * large product of OpenBLAS in the same run, on the multiplications that symmetry leaves.
  */
 public final class OrthogonalizeBench {
-    private static final int CLIENTS = 10;
     /** How many samples a contender a benchmark takes that means what it says. */
-    public static final int ROUNDS = 15;
+    public static final int ROUNDS = 9;
 
+    private static final int CLIENTS = 10;
     private static final double ETA = 0.01;
+    private static final int PEAK_SIDE = 1536;
+    private static final int CALIBRATION = 4;
     private static final int[][] LENET = {{6, 25}, {16, 150}, {120, 256}, {10, 120}};
-    private static final List<SchulzStep> JORDAN = Collections.nCopies(5, new SchulzStep(3.4445, -4.7750, 2.0315));
+    private static final Coefficients JORDAN = Coefficients.jordan(5);
 
-    private OrthogonalizeBench() {}
+    private final Device device;
+    private final int rounds;
 
-    /** Measures the LeNet set on {@code device}, {@code rounds} samples of each contender. */
-    public static BenchReport run(Device device, int rounds) {
+    private OrthogonalizeBench(Device device, int rounds) {
+        this.device = device;
+        this.rounds = rounds;
+    }
+
+    /**
+     * Measures the LeNet of ten clients, and each of {@code shapes} by itself with Newton-Schulz and, where square,
+     * exactly; {@code rounds} samples of each contender.
+     */
+    public static BenchReport run(Device device, int rounds, List<int[]> shapes) {
+        var bench = new OrthogonalizeBench(device, rounds);
+        var rows = new ArrayList<>(bench.lenet());
+        for (int[] shape : shapes) {
+            rows.addAll(bench.single(new Auto(JORDAN), shape[0], shape[1]));
+        }
+        shapes.stream()
+                .filter(shape -> shape[0] == shape[1])
+                .forEach(shape -> rows.addAll(bench.single(new ExactSvd(), shape[0], shape[1])));
+        return new BenchReport(
+                "orthogonalize",
+                device.toString(),
+                "weight steps W -= eta O with five jordan steps, or exact; ratio = a peer's time relative to ours; for sgemm,"
+                        + " the part of its speed that we reach on the multiplications that symmetry leaves",
+                rows);
+    }
+
+    /** The shapes of the default run. */
+    public static List<int[]> shapes() {
+        return List.of(new int[] {768, 768}, new int[] {768, 1024}, new int[] {1024, 4096});
+    }
+
+    private List<BenchReport.Row> lenet() {
         var blocks = new ArrayList<MatrixBlock>();
         long size = 0;
         for (int[] shape : LENET) {
@@ -43,25 +86,34 @@ public final class OrthogonalizeBench {
             size += (long) shape[0] * shape[1];
         }
         long perClient = size;
-        var what = new SmallSchulz(blocks, JORDAN, 1.0);
+        var what = new SmallSchulz(blocks, JORDAN.steps(), JORDAN.divisor());
         try (Buffer m = device.allocate("M", ElementType.FLOAT32, CLIENTS * perClient);
                 Buffer ours = device.allocate("W", ElementType.FLOAT32, CLIENTS * perClient);
                 Buffer theirs = device.allocate("W of the loop", ElementType.FLOAT32, CLIENTS * perClient);
-                var loop = new OpenBlasLoop(device, blocks)) {
+                var loop = new OpenBlasLoop(device, blocks);
+                var torch = new TorchMatrices()) {
             fillNormal(m);
-            device.newtonSchulzStep(what, m.batch(CLIENTS, perClient), ETA, ours.batch(CLIENTS, perClient));
+            Runnable our = () ->
+                    device.newtonSchulzStep(what, m.batch(CLIENTS, perClient), ETA, ours.batch(CLIENTS, perClient));
+            our.run();
             for (boolean symmetric : new boolean[] {true, false}) {
                 theirs.zero();
                 loop.step(symmetric, m, theirs, perClient);
-                requireSame(ours, theirs);
+                requireSame(ours, theirs.toFloats(0, (int) theirs.length()), 0);
+            }
+            for (int client = 0; client < CLIENTS; client++) {
+                for (MatrixBlock block : blocks) {
+                    torch.add(m, client * perClient + block.momentumOffset(), (int) block.rows(), (int) block.cols());
+                }
+            }
+            torch.stepAll();
+            long at = 0;
+            for (float[] weights : torch.weights()) {
+                requireSame(ours, weights, at);
+                at += weights.length;
             }
 
-            String us = "fedcomuon, one call, %d threads".formatted(device.threads());
-            var contest = new Interleaved()
-                    .add(
-                            us,
-                            () -> device.newtonSchulzStep(
-                                    what, m.batch(CLIENTS, perClient), ETA, ours.batch(CLIENTS, perClient)));
+            var contest = new Interleaved().add("fedcomuon, one call", our);
             for (int threads : device.threads() > 1 ? new int[] {1, device.threads()} : new int[] {1}) {
                 for (boolean symmetric : new boolean[] {true, false}) {
                     String name =
@@ -72,23 +124,98 @@ public final class OrthogonalizeBench {
                     });
                 }
             }
+            addTorch(contest, torch::stepAll);
+            double multiplications = 0;
+            for (int[] shape : LENET) {
+                multiplications += CLIENTS * schulzFlops(shape[0], shape[1]);
+            }
+            return measure("LeNet x 10 clients", contest, multiplications);
+        }
+    }
+
+    private List<BenchReport.Row> single(Orthogonalizer how, int rows, int cols) {
+        long size = (long) rows * cols;
+        boolean exact = how instanceof ExactSvd;
+        try (Buffer m = device.allocate("M", ElementType.FLOAT32, size);
+                Buffer w = device.allocate("W", ElementType.FLOAT32, size);
+                Plan plan = how.plan(device, 1, rows, cols, ElementType.FLOAT32, ScaleRule.NONE);
+                var torch = new TorchMatrices()) {
+            fillNormal(m);
+            torch.add(m, 0, rows, cols);
+            Runnable our = () -> plan.step(m.batch(1, size), ETA, w.batch(1, size));
+            Runnable their = exact ? torch::exactStepAll : torch::stepAll;
+            our.run();
+            their.run();
+            requireSame(w, torch.weights().getFirst(), 0);
+            var contest = new Interleaved().add("fedcomuon, " + plan.path(), our);
+            addTorch(contest, their);
+            String what = "%d x %d%s".formatted(rows, cols, exact ? ", exact" : "");
+            return measure(what, contest, exact ? 0 : schulzFlops(rows, cols));
+        }
+    }
+
+    /** What symmetric products need, in the form we run: the Gram form needs less, and is credited with no more. */
+    private static double schulzFlops(int rows, int cols) {
+        double side = Math.min(rows, cols);
+        double length = Math.max(rows, cols);
+        boolean gram = new Auto(JORDAN).pick(rows, cols, ElementType.FLOAT32) instanceof GramNewtonSchulz;
+        double cube = side * side * side;
+        // Gram, runs of 2 and 3 steps: X X^T and Q X twice each, and 5 + 9 products of squares
+        return gram ? 2 * 3 * side * side * length + 14 * cube : 5 * (3 * side * side * length + cube);
+    }
+
+    /** libtorch at the fastest of its settings for this work. */
+    private void addTorch(Interleaved contest, Runnable work) {
+        TorchPeer.Threads best = null;
+        double least = Double.MAX_VALUE;
+        for (TorchPeer.Threads threads : TorchPeer.settings(device.threads())) {
+            TorchPeer.use(threads);
+            work.run();
+            double seconds = Double.MAX_VALUE; // the least of a few: this only picks the setting that is then measured
+            for (int i = 0; i < CALIBRATION; i++) {
+                long start = System.nanoTime();
+                work.run();
+                seconds = Math.min(seconds, (System.nanoTime() - start) * 1e-9);
+            }
+            if (seconds < least) {
+                least = seconds;
+                best = threads;
+            }
+        }
+        TorchPeer.Threads chosen = Objects.requireNonNull(best);
+        contest.add("libtorch fp32, %s (its best)".formatted(chosen), () -> {
+            TorchPeer.use(chosen);
+            work.run();
+        });
+    }
+
+    private List<BenchReport.Row> measure(String what, Interleaved contest, double flops) {
+        String peak = "OpenBLAS sgemm of %d, %d threads".formatted(PEAK_SIDE, device.threads());
+        long side = (long) PEAK_SIDE * PEAK_SIDE;
+        try (Buffer a = device.allocate("A", ElementType.FLOAT32, side);
+                Buffer c = device.allocate("C", ElementType.FLOAT32, side)) {
+            fillNormal(a);
+            if (flops > 0) {
+                Matrix in = Matrix.of(a, 0, PEAK_SIDE, PEAK_SIDE);
+                Matrix out = Matrix.of(c, 0, PEAK_SIDE, PEAK_SIDE);
+                contest.add(peak, () -> {
+                    OpenBlasLibrary.setThreads(device.threads());
+                    device.blas().gemm(Blas.Op.NONE, Blas.Op.NONE, 1, in, in, 0, out);
+                });
+            }
             Map<String, Timing> timings = contest.measure(rounds);
             OpenBlasLibrary.setThreads(1);
-            double our = timings.get(us).median();
-            var rows = timings.entrySet().stream()
-                    .map(e -> new BenchReport.Row(
-                            e.getKey(),
-                            e.getValue().median(),
-                            e.getValue().spread(),
-                            0,
-                            e.getValue().median() / our))
+            double our = timings.values().iterator().next().median();
+            return timings.entrySet().stream()
+                    .map(e -> {
+                        double seconds = e.getValue().median();
+                        double ratio = e.getKey().equals(peak)
+                                ? flops / our / (2.0 * side * PEAK_SIDE / seconds)
+                                : seconds / our;
+                        return new BenchReport.Row(
+                                what + ": " + e.getKey(), seconds, e.getValue().spread(), 0, ratio);
+                    })
                     .toList();
-            return new BenchReport(
-                    "orthogonalize",
-                    device.toString(),
-                    "five Newton-Schulz steps and the weight update of 6x25, 16x150, 120x256 and 10x120 of ten clients;"
-                            + " ratio = time relative to ours",
-                    rows);
         }
     }
 
@@ -100,15 +227,58 @@ public final class OrthogonalizeBench {
         }
     }
 
-    private static void requireSame(Buffer ours, Buffer theirs) {
-        MemorySegment a = ours.segment();
-        MemorySegment b = theirs.segment();
-        for (long i = 0; i < ours.length(); i++) {
-            float x = a.getAtIndex(ValueLayout.JAVA_FLOAT, i);
-            float y = b.getAtIndex(ValueLayout.JAVA_FLOAT, i);
-            if (!(Math.abs(x - y) <= 1e-4 * ETA)) {
-                throw new IllegalStateException("the two sides disagree at weight %d: %s and %s".formatted(i, x, y));
+    /** To a thousandth of the whole: five jordan steps enlarge a rounding error some 500 times. */
+    private static void requireSame(Buffer ours, float[] theirs, long offset) {
+        float[] mine = ours.toFloats(offset, theirs.length);
+        double difference = 0;
+        double whole = 0;
+        for (int i = 0; i < theirs.length; i++) {
+            difference += ((double) mine[i] - theirs[i]) * ((double) mine[i] - theirs[i]);
+            whole += (double) theirs[i] * theirs[i];
+        }
+        if (!(difference <= 1e-6 * whole)) {
+            throw new IllegalStateException(
+                    "the two sides disagree: %.3g of %.3g".formatted(Math.sqrt(difference), Math.sqrt(whole)));
+        }
+    }
+
+    /** Matrices and weights that libtorch holds. */
+    private static final class TorchMatrices implements AutoCloseable {
+        private final List<Tensor> momenta = new ArrayList<>();
+        private final List<Tensor> weights = new ArrayList<>();
+
+        void add(Buffer m, long offset, int rows, int cols) {
+            Tensor momentum = TorchPeer.tensor(m, offset, rows, cols);
+            momenta.add(momentum);
+            weights.add(torch.zeros_like(momentum));
+        }
+
+        void stepAll() {
+            for (int i = 0; i < momenta.size(); i++) {
+                TorchPeer.step(momenta.get(i), JORDAN.steps(), ETA, weights.get(i));
             }
+        }
+
+        void exactStepAll() {
+            for (int i = 0; i < momenta.size(); i++) {
+                TorchPeer.exactStep(momenta.get(i), ETA, weights.get(i));
+            }
+        }
+
+        List<float[]> weights() {
+            return weights.stream()
+                    .map(tensor -> {
+                        var values = new float[(int) tensor.numel()];
+                        tensor.data_ptr_float().get(values);
+                        return values;
+                    })
+                    .toList();
+        }
+
+        @Override
+        public void close() {
+            momenta.forEach(Tensor::close);
+            weights.forEach(Tensor::close);
         }
     }
 
@@ -151,7 +321,7 @@ public final class OrthogonalizeBench {
                     scale(x, size, (float) inverse);
                     Matrix from = Matrix.of(x, 0, rows, cols);
                     Matrix to = Matrix.of(y, 0, rows, cols);
-                    for (SchulzStep step : JORDAN) {
+                    for (SchulzStep step : JORDAN.steps()) {
                         iterate(symmetric, step, from, to, rows, size);
                         Matrix swap = from;
                         from = to;

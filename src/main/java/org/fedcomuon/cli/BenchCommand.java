@@ -60,7 +60,8 @@ final class BenchCommand implements Runnable {
                 reports.add(print(out, ComposeBench.run(device, elements, ComposeBench.ROUNDS)));
             }
             if (suite != Suite.compose) {
-                reports.add(print(out, OrthogonalizeBench.run(device, OrthogonalizeBench.ROUNDS)));
+                reports.add(print(
+                        out, OrthogonalizeBench.run(device, OrthogonalizeBench.ROUNDS, OrthogonalizeBench.shapes())));
             }
         }
         json.ifPresent(file -> write(file, reports));

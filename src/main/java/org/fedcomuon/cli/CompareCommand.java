@@ -23,7 +23,8 @@ import picocli.CommandLine.Spec;
 /** {@code fedcomuon compare}: the exact path against Newton-Schulz, as JSON and as a page. */
 @Command(
         name = "compare",
-        description = "Compare exact SVD with Newton-Schulz: time, orthogonality, alignment; compare.json and compare.html.")
+        description =
+                "Compare exact SVD with Newton-Schulz: time, orthogonality, alignment; compare.json and compare.html.")
 final class CompareCommand implements Runnable {
     private static final Pattern SHAPE = Pattern.compile("(\\d{1,6})x(\\d{1,6})");
 

@@ -75,8 +75,9 @@ final class OrthogonalizeCommand implements Runnable {
             names = "--coefficients",
             paramLabel = "NAME",
             defaultValue = "jordan",
-            description = "jordan (default), you, polar-express, polar-express:FACTOR, polar-express-1.02, cubic, quintic,"
-                    + " or tuples a,b,c;a,b,c;...")
+            description =
+                    "jordan (default), you, polar-express, polar-express:FACTOR, polar-express-1.02, cubic, quintic,"
+                            + " or tuples a,b,c;a,b,c;...")
     private String coefficients = "jordan";
 
     @Option(names = "--steps", paramLabel = "N", description = "How many steps; 5 by default.")
@@ -145,7 +146,8 @@ final class OrthogonalizeCommand implements Runnable {
     private Stack stack(NpyArray array) {
         List<Long> shape = array.shape();
         if (shape.size() != 2 && shape.size() != 3) {
-            throw new UsageException("%s has %d dimensions; 2, or 3 for a batch, are needed".formatted(in, shape.size()));
+            throw new UsageException(
+                    "%s has %d dimensions; 2, or 3 for a batch, are needed".formatted(in, shape.size()));
         }
         long count = shape.size() == 3 ? shape.getFirst() : 1;
         long rows = shape.get(shape.size() - 2);
@@ -185,9 +187,8 @@ final class OrthogonalizeCommand implements Runnable {
         for (int i = 0; i < stack.rows(); i++) {
             for (int j = 0; j < stack.cols(); j++) {
                 int at = i * stack.cols() + j;
-                long index = array.fortranOrder()
-                        ? k + count * (i + (long) stack.rows() * j)
-                        : (long) k * stack.size() + at;
+                long index =
+                        array.fortranOrder() ? k + count * (i + (long) stack.rows() * j) : (long) k * stack.size() + at;
                 values[at] = stack.type() == ElementType.FLOAT32
                         ? array.data().get(FLOAT, index * Float.BYTES)
                         : array.data().get(DOUBLE, index * Double.BYTES);

@@ -14,8 +14,8 @@ final class WholeFile {
         Path absolute = file.toAbsolutePath();
         try {
             // Not createTempFile, whose files only the owner may read.
-            Path part = absolute.resolveSibling(
-                    ".%s.%d.part".formatted(absolute.getFileName(), ProcessHandle.current().pid()));
+            Path part = absolute.resolveSibling(".%s.%d.part"
+                    .formatted(absolute.getFileName(), ProcessHandle.current().pid()));
             try {
                 Files.writeString(part, text);
                 Files.move(part, absolute, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);

@@ -1,8 +1,8 @@
 package org.fedcomuon.device;
 
 /**
- * One matrix of every client: element (i, j) of client k is at {@code offset + k * stride + i * rowStride + j * colStride}.
- * Bounds are checked here, once.
+ * One matrix of every client: element (i, j) of client k is at {@code offset + k * stride + i * rowStride + j *
+ * colStride}. Bounds are checked here, once.
  *
  * @param stride elements from one client's matrix to the next one's
  */

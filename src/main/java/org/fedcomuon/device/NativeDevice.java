@@ -239,8 +239,17 @@ final class NativeDevice implements Device {
         sumWorkspace(y);
         calls.check(
                 FedComuonNative.fcm_normalize(
-                        context, y.clients(), y.length(), divisor, at(x), x.stride(), at(y), y.stride(), workspace,
-                        workspaceBytes, calls.error()),
+                        context,
+                        y.clients(),
+                        y.length(),
+                        divisor,
+                        at(x),
+                        x.stride(),
+                        at(y),
+                        y.stride(),
+                        workspace,
+                        workspaceBytes,
+                        calls.error()),
                 "fcm_normalize");
     }
 
@@ -258,7 +267,10 @@ final class NativeDevice implements Device {
             MatrixBatch base,
             boolean symmetric,
             MatrixBatch out) {
-        if (!base.isPlain() || base.clients() != out.clients() || base.rows() != out.rows() || base.cols() != out.cols()) {
+        if (!base.isPlain()
+                || base.clients() != out.clients()
+                || base.rows() != out.rows()
+                || base.cols() != out.cols()) {
             throw new DeviceException.InvalidOperand("%s is not shaped like %s, row-major without gaps"
                     .formatted(base.buffer().label(), out.buffer().label()));
         }
@@ -283,9 +295,18 @@ final class NativeDevice implements Device {
             throw new DeviceException.InvalidOperand(
                     "multiply: %d of %s (%d x %d) times %d of %s (%d x %d) do not give %d of %s (%d x %d)"
                             .formatted(
-                                    a.clients(), a.buffer().label(), a.rows(), a.cols(), b.clients(),
-                                    b.buffer().label(), b.rows(), b.cols(), out.clients(), out.buffer().label(),
-                                    out.rows(), out.cols()));
+                                    a.clients(),
+                                    a.buffer().label(),
+                                    a.rows(),
+                                    a.cols(),
+                                    b.clients(),
+                                    b.buffer().label(),
+                                    b.rows(),
+                                    b.cols(),
+                                    out.clients(),
+                                    out.buffer().label(),
+                                    out.rows(),
+                                    out.cols()));
         }
         MemorySegment context = context();
         calls.check(
@@ -295,9 +316,28 @@ final class NativeDevice implements Device {
         growWorkspace(answer.get(ValueLayout.JAVA_LONG, 0));
         calls.check(
                 FedComuonNative.fcm_multiply(
-                        context, out.clients(), out.rows(), out.cols(), a.cols(), symmetric ? 1 : 0, factor, at(a),
-                        a.stride(), a.rowStride(), a.colStride(), at(b), b.stride(), b.rowStride(), b.colStride(),
-                        baseFactor, base, baseStride, at(out), out.stride(), workspace, workspaceBytes,
+                        context,
+                        out.clients(),
+                        out.rows(),
+                        out.cols(),
+                        a.cols(),
+                        symmetric ? 1 : 0,
+                        factor,
+                        at(a),
+                        a.stride(),
+                        a.rowStride(),
+                        a.colStride(),
+                        at(b),
+                        b.stride(),
+                        b.rowStride(),
+                        b.colStride(),
+                        baseFactor,
+                        base,
+                        baseStride,
+                        at(out),
+                        out.stride(),
+                        workspace,
+                        workspaceBytes,
                         calls.error()),
                 "fcm_multiply");
     }

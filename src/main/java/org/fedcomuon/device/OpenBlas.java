@@ -194,7 +194,8 @@ final class OpenBlas implements Blas, Solver {
         }
         int info = gesdd(wide, job, a, values, vt, ldVt, u, ldU, length);
         if (info == -5) { // the fifth argument, the matrix, has a NaN
-            throw new DeviceException.NotFinite("svd: NaN in %s".formatted(a.buffer().label()), new Place(-1, -1, -1));
+            throw new DeviceException.NotFinite(
+                    "svd: NaN in %s".formatted(a.buffer().label()), new Place(-1, -1, -1));
         }
         if (info != 0) {
             throw new DeviceException.Fault("svd of %s (%d x %d): gesdd answered %d"
@@ -203,14 +204,46 @@ final class OpenBlas implements Blas, Solver {
     }
 
     private int gesdd(
-            boolean wide, byte job, Matrix a, MemorySegment values, MemorySegment vt, int ldVt, MemorySegment u, int ldU,
+            boolean wide,
+            byte job,
+            Matrix a,
+            MemorySegment values,
+            MemorySegment vt,
+            int ldVt,
+            MemorySegment u,
+            int ldU,
             int length) {
         int order = OpenBlasNative.LAPACK_COL_MAJOR();
         return wide
                 ? OpenBlasNative.LAPACKE_dgesdd_work(
-                        order, job, a.cols(), a.rows(), at(a), a.stride(), values, vt, ldVt, u, ldU, work, length, integers)
+                        order,
+                        job,
+                        a.cols(),
+                        a.rows(),
+                        at(a),
+                        a.stride(),
+                        values,
+                        vt,
+                        ldVt,
+                        u,
+                        ldU,
+                        work,
+                        length,
+                        integers)
                 : OpenBlasNative.LAPACKE_sgesdd_work(
-                        order, job, a.cols(), a.rows(), at(a), a.stride(), values, vt, ldVt, u, ldU, work, length,
+                        order,
+                        job,
+                        a.cols(),
+                        a.rows(),
+                        at(a),
+                        a.stride(),
+                        values,
+                        vt,
+                        ldVt,
+                        u,
+                        ldU,
+                        work,
+                        length,
                         integers);
     }
 

@@ -24,8 +24,8 @@ import org.fedcomuon.linalg.Quality;
 import org.fedcomuon.linalg.ScaleRule;
 
 /**
- * The exact path against Newton-Schulz with every coefficient set and the Gram form, on matrices whose singular values run
- * evenly on a logarithmic scale from 1 down to 1 / condition.
+ * The exact path against Newton-Schulz with every coefficient set and the Gram form, on matrices whose singular values
+ * run evenly on a logarithmic scale from 1 down to 1 / condition.
  */
 public final class Compare {
     private static final int ROUNDS = 5;

@@ -2,7 +2,16 @@ package org.fedcomuon.internal;
 
 import java.io.File;
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
+import java.util.stream.Stream;
 import org.bytedeco.javacpp.Loader;
 import org.bytedeco.openblas.global.openblas;
 import org.fedcomuon.internal.bindings.openblas.OpenBlasNative;
@@ -32,6 +41,30 @@ public final class OpenBlasLibrary {
     /** How many threads OpenBLAS may use. For benchmarks that want it at its best; everything else leaves it at one. */
     public static void setThreads(int threads) {
         OpenBlasNative.openblas_set_num_threads(threads);
+    }
+
+    /**
+     * The same for the copy that libtorch maps under another name and that keeps a count of its own; libtorch must be
+     * loaded. For benchmarks.
+     */
+    public static void setTorchThreads(int threads) {
+        try (Stream<String> maps = Files.lines(Path.of("/proc/self/maps"))) {
+            String file = maps.filter(line -> line.contains("openblas_nolapack.so"))
+                    .map(line -> line.substring(line.indexOf('/')))
+                    .findFirst()
+                    .orElseThrow(() -> new IllegalStateException("libtorch has loaded no OpenBLAS of its own"));
+            Linker.nativeLinker()
+                    .downcallHandle(
+                            SymbolLookup.libraryLookup(file, Arena.global()).findOrThrow("openblas_set_num_threads"),
+                            FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT))
+                    .invokeExact(threads);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        } catch (RuntimeException | Error e) {
+            throw e;
+        } catch (Throwable e) {
+            throw new AssertionError("a downcall throws nothing checked", e);
+        }
     }
 
     private static final class Once {

@@ -6,8 +6,8 @@ import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.SmallSchulz;
 
 /**
- * {@link GramNewtonSchulz} for large matrices at least twice as long as wide, {@link NewtonSchulz} otherwise. What was picked
- * is in {@link Plan#path} and in the log.
+ * {@link GramNewtonSchulz} for large matrices at least twice as long as wide, {@link NewtonSchulz} otherwise. What was
+ * picked is in {@link Plan#path} and in the log.
  */
 public record Auto(Coefficients coefficients) implements Orthogonalizer {
     private static final System.Logger LOG = System.getLogger(Orthogonalizer.class.getName());
@@ -20,7 +20,8 @@ public record Auto(Coefficients coefficients) implements Orthogonalizer {
     /** What {@link #plan} will use. */
     public Orthogonalizer pick(int rows, int cols, ElementType type) {
         int side = Math.min(rows, cols);
-        boolean gram = type == ElementType.FLOAT32 && side > SmallSchulz.longestSide() && Math.max(rows, cols) >= 2L * side;
+        boolean gram =
+                type == ElementType.FLOAT32 && side > SmallSchulz.longestSide() && Math.max(rows, cols) >= 2L * side;
         return gram ? new GramNewtonSchulz(coefficients) : new NewtonSchulz(coefficients);
     }
 

@@ -8,9 +8,9 @@ import java.util.Optional;
 import org.fedcomuon.device.SchulzStep;
 
 /**
- * A schedule of Newton-Schulz steps, by the name that reports show. None is best everywhere: {@code jordan} is the paper's,
- * never converges and leaves singular values in about [0.68, 1.13]; {@code polar-express} converges, fastest from small
- * singular values.
+ * A schedule of Newton-Schulz steps, by the name that reports show. None is best everywhere: {@code jordan} is the
+ * paper's, never converges and leaves singular values in about [0.68, 1.13]; {@code polar-express} converges, fastest
+ * from small singular values.
  *
  * @param name what it is called
  * @param steps one tuple a step
@@ -43,6 +43,7 @@ public record Coefficients(String name, List<SchulzStep> steps, double divisor) 
             new SchulzStep(1.891301407787398, -1.2679958271945868, 0.37680408948524835),
             new SchulzStep(1.8750014808534479, -1.2500016453999487, 0.3750001645474248),
             new SchulzStep(1.875, -1.25, 0.375));
+
     private static final List<SchulzStep> POLAR_EXPRESS_102 = List.of(
             new SchulzStep(8.156554524902461, -22.48329292557795, 15.878769915207462),
             new SchulzStep(4.042929935166739, -2.808917465908714, 0.5000178451051316),
@@ -83,17 +84,23 @@ public record Coefficients(String name, List<SchulzStep> steps, double divisor) 
     /**
      * The optimal schedule of Polar Express, any number of steps.
      *
-     * @param safety each tuple becomes {@code (a/f, b/f^3, c/f^5)}, which forgives singular values up to f times too large;
-     *     1 for the raw schedule. The final, converged tuple stays as it is, so that long schedules still end at 1.
+     * @param safety each tuple becomes {@code (a/f, b/f^3, c/f^5)}, which forgives singular values up to f times too
+     *     large; 1 for the raw schedule. The final, converged tuple stays as it is, so that long schedules still end at
+     *     1.
      */
     public static Coefficients polarExpress(int steps, double safety) {
         if (!(safety >= 1 && safety < 2)) {
-            throw new IllegalArgumentException("polar-express: the safety factor %s is outside [1, 2)".formatted(safety));
+            throw new IllegalArgumentException(
+                    "polar-express: the safety factor %s is outside [1, 2)".formatted(safety));
         }
         var safe = new ArrayList<SchulzStep>();
         for (SchulzStep step : repeated("polar-express", POLAR_EXPRESS, steps).steps()) {
             boolean converged = step.equals(POLAR_EXPRESS.getLast());
-            safe.add(converged ? step : new SchulzStep(step.a() / safety, step.b() / Math.pow(safety, 3), step.c() / Math.pow(safety, 5)));
+            safe.add(
+                    converged
+                            ? step
+                            : new SchulzStep(
+                                    step.a() / safety, step.b() / Math.pow(safety, 3), step.c() / Math.pow(safety, 5)));
         }
         return new Coefficients(safety == 1 ? "polar-express" : "polar-express:" + safety, safe, 1);
     }
@@ -136,14 +143,16 @@ public record Coefficients(String name, List<SchulzStep> steps, double divisor) 
 
     private static List<SchulzStep> tuples(String text) {
         if (!text.contains(",")) {
-            throw new IllegalArgumentException("no coefficients are called '%s'; known are %s, polar-express:FACTOR, or tuples a,b,c;a,b,c;..."
-                    .formatted(text, String.join(", ", NAMES)));
+            throw new IllegalArgumentException(
+                    "no coefficients are called '%s'; known are %s, polar-express:FACTOR, or tuples a,b,c;a,b,c;..."
+                            .formatted(text, String.join(", ", NAMES)));
         }
         var steps = new ArrayList<SchulzStep>();
         for (String tuple : text.split(";", -1)) {
             String[] parts = tuple.split(",", -1);
             if (parts.length != 3) {
-                throw new IllegalArgumentException("coefficients '%s': '%s' is not a tuple a,b,c".formatted(text, tuple));
+                throw new IllegalArgumentException(
+                        "coefficients '%s': '%s' is not a tuple a,b,c".formatted(text, tuple));
             }
             steps.add(new SchulzStep(number(text, parts[0]), number(text, parts[1]), number(text, parts[2])));
         }

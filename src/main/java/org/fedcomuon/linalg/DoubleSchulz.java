@@ -69,7 +69,8 @@ final class DoubleSchulz extends Workroom {
             Matrix in = Matrix.of(from, 0, rows, cols);
             Matrix out = Matrix.of(to, 0, rows, cols);
             boolean wide = rows <= cols;
-            blas.gemm(wide ? Blas.Op.NONE : Blas.Op.TRANSPOSE, wide ? Blas.Op.TRANSPOSE : Blas.Op.NONE, 1, in, in, 0, a);
+            blas.gemm(
+                    wide ? Blas.Op.NONE : Blas.Op.TRANSPOSE, wide ? Blas.Op.TRANSPOSE : Blas.Op.NONE, 1, in, in, 0, a);
             poly.copyFrom(gram, 0, 0, gram.length());
             blas.gemm(Blas.Op.NONE, Blas.Op.NONE, step.c(), a, a, step.b(), b);
             to.copyFrom(from, 0, 0, size());

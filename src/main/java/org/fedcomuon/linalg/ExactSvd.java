@@ -11,8 +11,9 @@ import org.fedcomuon.device.MatrixBatch;
 import org.fedcomuon.device.Place;
 
 /**
- * {@code U V^T} of the compact singular value decomposition. Directions whose singular value is zero, up to rounding, are left
- * out instead of being rotated anywhere: the result of a rank-deficient matrix has that rank, and zero gives zero.
+ * {@code U V^T} of the compact singular value decomposition. Directions whose singular value is zero, up to rounding,
+ * are left out instead of being rotated anywhere: the result of a rank-deficient matrix has that rank, and zero gives
+ * zero.
  */
 public record ExactSvd() implements Orthogonalizer {
     @Override
@@ -91,7 +92,15 @@ public record ExactSvd() implements Orthogonalizer {
             int rank = rank();
             var out = Matrix.of(result, k * size(), rows, cols);
             if (rank == 0) {
-                device.blas().gemm(Blas.Op.NONE, Blas.Op.NONE, 0, Matrix.of(u, 0, rows, side()), Matrix.of(vt, 0, side(), cols), 0, out);
+                device.blas()
+                        .gemm(
+                                Blas.Op.NONE,
+                                Blas.Op.NONE,
+                                0,
+                                Matrix.of(u, 0, rows, side()),
+                                Matrix.of(vt, 0, side(), cols),
+                                0,
+                                out);
             } else if (type == ElementType.FLOAT32) {
                 device.multiply(
                         1,

@@ -10,10 +10,10 @@ import org.fedcomuon.device.SchulzStep;
 import org.fedcomuon.device.StepRule;
 
 /**
- * Newton-Schulz on the square {@code R = X X^T} alone: the long side is touched only at restarts and at the end, which wins
- * from twice as long as wide on. It squares the condition number, so that small singular directions lose digits with every
- * step; a restart, {@code X = Q X}, takes them back. Schedules with more than {@value #LONGEST_RUN} steps between restarts
- * are refused.
+ * Newton-Schulz on the square {@code R = X X^T} alone: the long side is touched only at restarts and at the end, which
+ * wins from twice as long as wide on. It squares the condition number, so that small singular directions lose digits
+ * with every step; a restart, {@code X = Q X}, takes them back. Schedules with more than {@value #LONGEST_RUN} steps
+ * between restarts are refused.
  *
  * @param restarts after which steps, counted from 1 and ascending
  */
@@ -42,7 +42,8 @@ public record GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts
 
     private static void requireShort(int run) {
         if (run > LONGEST_RUN) {
-            throw new IllegalArgumentException("%d steps without a restart: the Gram form bears %d".formatted(run, LONGEST_RUN));
+            throw new IllegalArgumentException(
+                    "%d steps without a restart: the Gram form bears %d".formatted(run, LONGEST_RUN));
         }
     }
 

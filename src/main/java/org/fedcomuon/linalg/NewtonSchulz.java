@@ -10,8 +10,8 @@ import org.fedcomuon.device.SchulzStep;
 import org.fedcomuon.device.SmallSchulz;
 
 /**
- * {@code X = M / ||M||}, then {@code X = a X + b (X X^T) X + c (X X^T)^2 X} for each tuple. Small matrices go to the kernel
- * that does it all in one call, larger ones to products that use symmetry.
+ * {@code X = M / ||M||}, then {@code X = a X + b (X X^T) X + c (X X^T)^2 X} for each tuple. Small matrices go to the
+ * kernel that does it all in one call, larger ones to products that use symmetry.
  */
 public record NewtonSchulz(Coefficients coefficients) implements Orthogonalizer {
     @Override

@@ -4,9 +4,9 @@ import org.fedcomuon.device.Device;
 import org.fedcomuon.device.ElementType;
 
 /**
- * A way to turn a matrix M into its orthogonal factor {@code U V^T}, the direction of a Muon step: {@link ExactSvd} exactly,
- * {@link NewtonSchulz} and {@link GramNewtonSchulz} by iteration, {@link Auto} by whichever iteration suits the shape.
- * Immutable, and free to share between threads and devices.
+ * A way to turn a matrix M into its orthogonal factor {@code U V^T}, the direction of a Muon step: {@link ExactSvd}
+ * exactly, {@link NewtonSchulz} and {@link GramNewtonSchulz} by iteration, {@link Auto} by whichever iteration suits
+ * the shape. Immutable, and free to share between threads and devices.
  */
 public sealed interface Orthogonalizer permits Auto, ExactSvd, GramNewtonSchulz, NewtonSchulz {
     /** What reports call it. */

@@ -4,11 +4,11 @@ import org.fedcomuon.device.Batch;
 import org.fedcomuon.device.DeviceException;
 
 /**
- * An {@link Orthogonalizer} made ready for one shape on one device, with its room. Used every step; of the device's thread.
- * Every batch has as many clients as the plan has matrices, each row-major without gaps.
+ * An {@link Orthogonalizer} made ready for one shape on one device, with its room. Used every step; of the device's
+ * thread. Every batch has as many clients as the plan has matrices, each row-major without gaps.
  *
- * <p>A zero matrix gives zero. NaN or infinity in a matrix is a {@link DeviceException.NotFinite} whose place names it as
- * {@code client}, and nothing is written then.
+ * <p>A zero matrix gives zero. NaN or infinity in a matrix is a {@link DeviceException.NotFinite} whose place names it
+ * as {@code client}, and nothing is written then.
  */
 public interface Plan extends AutoCloseable {
     /** {@code o = U V^T}; {@code o} may be {@code m} itself. */

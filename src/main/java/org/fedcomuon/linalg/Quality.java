@@ -9,8 +9,8 @@ import org.fedcomuon.device.Matrix;
  * How good an orthogonal factor is, judged in double precision on a CPU device.
  *
  * @param orthogonalityError {@code ||O O^T - I||_F / sqrt(r)} on the shorter side r; 0 is exact, and a rank lost counts
- * @param alignment {@code <M, O> / ||M||_*}; 1 is the exact factor, the most that any matrix of spectral norm 1 reaches; 0 for
- *     a zero matrix
+ * @param alignment {@code <M, O> / ||M||_*}; 1 is the exact factor, the most that any matrix of spectral norm 1
+ *     reaches; 0 for a zero matrix
  * @param smallestSingularValue of O
  * @param largestSingularValue of O
  */

@@ -83,7 +83,9 @@ abstract class Workroom implements Plan {
     }
 
     final void requireShape(Batch batch) {
-        if (batch.clients() != count || batch.length() != size() || batch.buffer().type() != type) {
+        if (batch.clients() != count
+                || batch.length() != size()
+                || batch.buffer().type() != type) {
             throw new DeviceException.InvalidOperand("%s has %d matrices of %d %s, not %d of %d x %d %s"
                     .formatted(
                             batch.buffer().label(),

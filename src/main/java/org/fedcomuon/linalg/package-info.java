@@ -1,9 +1,9 @@
 /**
- * Orthogonalization: {@code M -> U V^T}, exactly by singular value decomposition or approximately by Newton-Schulz, as equals
- * behind {@link org.fedcomuon.linalg.Orthogonalizer}. Written once over a device's kernels, products and solver.
+ * Orthogonalization: {@code M -> U V^T}, exactly by singular value decomposition or approximately by Newton-Schulz, as
+ * equals behind {@link org.fedcomuon.linalg.Orthogonalizer}. Written once over a device's kernels, products and solver.
  *
- * <p>An orthogonalizer is a description and may be shared; {@link org.fedcomuon.linalg.Orthogonalizer#plan} prepares it for one
- * shape on one device, with the room it needs, and the plan is used every step.
+ * <p>An orthogonalizer is a description and may be shared; {@link org.fedcomuon.linalg.Orthogonalizer#plan} prepares it
+ * for one shape on one device, with the room it needs, and the plan is used every step.
  */
 @NullMarked
 package org.fedcomuon.linalg;

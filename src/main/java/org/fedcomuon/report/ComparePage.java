@@ -31,22 +31,22 @@ public final class ComparePage {
     private static final String ABOUT = """
             <section>
             <h2>What is compared</h2>
-            <p>Orthogonalizing replaces a matrix <i>M</i> = <i>U</i> <i>Σ</i> <i>V</i><sup>T</sup> by <i>U</i>
-            <i>V</i><sup>T</sup>: all singular values become 1. <b>exact</b> computes the decomposition.
-            <b>newton-schulz</b> only multiplies matrices: each step applies an odd polynomial to all singular values, with
-            coefficients that are named after their origin. <b>gram</b> takes the same steps on the smaller
+            <p>Orthogonalizing replaces a matrix <i>M</i> = <i>U</i> <i>Σ</i> <i>V</i><sup>T</sup> by
+            <i>U</i> <i>V</i><sup>T</sup>: all singular values become 1. <b>exact</b> computes the decomposition.
+            <b>newton-schulz</b> only multiplies matrices: each step applies an odd polynomial to all singular values,
+            with coefficients that are named after their origin. <b>gram</b> takes the same steps on the smaller
             <i>M</i> <i>M</i><sup>T</sup>. What comes out is <i>O</i>, and may be judged by:</p>
             <dl>
             <dt>Orthogonality error ‖<i>O</i> <i>O</i><sup>T</sup> − <i>I</i>‖<sub>F</sub> / √<i>r</i></dt>
             <dd>How far the singular values of <i>O</i> are from 1, with <i>r</i> the shorter side (and
-            <i>O</i><sup>T</sup><i>O</i> for a tall matrix). 0 is perfect, rounding aside; Muon's usual coefficients leave about 0.3;
-            1 means that most singular values are still almost 0.</dd>
+            <i>O</i><sup>T</sup><i>O</i> for a tall matrix). 0 is perfect, rounding aside; Muon's usual coefficients
+            leave 0.3 at best; 1 means that most singular values are still almost 0.</dd>
             <dt>Alignment ⟨<i>M</i>, <i>O</i>⟩ / ‖<i>M</i>‖<sub>∗</sub></dt>
             <dd>How much of the steepest step <i>O</i> is. <i>U</i> <i>V</i><sup>T</sup> has 1, the most that a matrix
             without singular values above 1 can have. Below 1, directions of <i>M</i> are damped; above, amplified.</dd>
             <dt>Condition number</dt>
-            <dd>The largest singular value of <i>M</i> over its smallest. The larger it is, the more steps it takes to bring
-            the smallest up to 1.</dd>
+            <dd>The largest singular value of <i>M</i> over its smallest. The larger it is, the more steps it takes to
+            bring the smallest up to 1.</dd>
             </dl>
             </section>
             """;
@@ -86,8 +86,9 @@ public final class ComparePage {
 
     /** A shape, by the work it makes. */
     private record Shape(int rows, int cols) implements Comparable<Shape> {
-        private static final Comparator<Shape> ORDER =
-                Comparator.comparingDouble(Shape::side).thenComparingInt(Shape::rows).thenComparingInt(Shape::cols);
+        private static final Comparator<Shape> ORDER = Comparator.comparingDouble(Shape::side)
+                .thenComparingInt(Shape::rows)
+                .thenComparingInt(Shape::cols);
 
         /** Of the square matrix that takes as many multiplications: both sides and once more the shorter count. */
         double side() {
@@ -120,13 +121,13 @@ public final class ComparePage {
     }
 
     private String body() {
-        String header = """
+        String header =
+                """
                 <header>
                 <h1>%s</h1>
                 <p class="facts">%s · %s</p>
                 </header>
-                """.formatted(
-                        Html.escape(report.title()), Html.escape(report.device()), Html.escape(report.library()));
+                """.formatted(Html.escape(report.title()), Html.escape(report.device()), Html.escape(report.library()));
         String curves = report.curves().isEmpty() ? "" : curves();
         if (report.entries().isEmpty()) {
             return header + "<p><strong>Nothing was measured.</strong></p>\n" + ABOUT + curves;
@@ -243,8 +244,9 @@ public final class ComparePage {
                 lines);
         return figure(
                 "Singular values",
-                "What all steps together make of a singular value, by set of coefficients. The exact path gives 1 everywhere;"
-                        + " the further left a curve reaches 1, the larger the condition number it copes with.",
+                "What all steps together make of a singular value, by set of coefficients. The exact path gives 1"
+                        + " everywhere; the further left a curve reaches it, the larger a condition number it copes"
+                        + " with.",
                 keys,
                 List.of(plot),
                 "one");
@@ -292,8 +294,8 @@ public final class ComparePage {
         var html = new StringBuilder();
         html.append("<section>\n<h2>").append(heading).append("</h2>\n<figure>\n<ul class=\"legend\">\n");
         for (Key key : keys) {
-            html.append("<li data-series=\"%s\">%s%s</li>\n"
-                    .formatted(key.series, key.look.key(), Html.escape(key.name)));
+            html.append(
+                    "<li data-series=\"%s\">%s%s</li>\n".formatted(key.series, key.look.key(), Html.escape(key.name)));
         }
         html.append("</ul>\n<div class=\"").append(layout).append("\">\n");
         plots.forEach(plot -> html.append(plot.svg()));
@@ -316,7 +318,7 @@ public final class ComparePage {
                 <table>
                 <thead>
                 <tr><th class="text" scope="col">method</th><th class="text" scope="col">path</th>
-                <th scope="col">time</th><th scope="col">speed-up over exact</th>
+                <th scope="col">time</th><th scope="col">speedup over exact</th>
                 <th scope="col">orthogonality error</th><th scope="col">alignment</th>
                 <th scope="col">smallest singular value</th><th scope="col">largest singular value</th></tr>
                 </thead>
@@ -335,8 +337,8 @@ public final class ComparePage {
         double shortest = least(group, Entry::seconds);
         double shortestSeen =
                 least(group.stream().filter(one -> one.seconds() > 0).toList(), Entry::seconds);
-        double exact = least(
-                group.stream().filter(one -> one.method().equals("exact")).toList(), Entry::seconds);
+        double exact =
+                least(group.stream().filter(one -> one.method().equals("exact")).toList(), Entry::seconds);
         // of one, everything would be best
         boolean marks = group.size() > 1;
         return "<tr><th class=\"text\" scope=\"row\">%s</th><td class=\"text\">%s</td>%s%s%s%s%s%s</tr>\n"

@@ -1,11 +1,11 @@
 package org.fedcomuon.report;
 
 /**
- * What any page needs. All markup is XML as well, for tools and tests that read XML only: every tag is closed, and there
- * are no entities but XML's own.
+ * What any page needs. All markup is XML as well, for tools and tests that read XML only: every tag is closed, and
+ * there are no entities but XML's own.
  */
 final class Html {
-    /** For dark paper the colours are lighter; both sets follow Okabe and Ito, whom the colour-blind can tell apart. */
+    /** For dark paper the colours are lighter; both sets follow Okabe and Ito's, for all kinds of eyes. */
     private static final String STYLE = """
             :root {
               color-scheme: light dark;
@@ -20,7 +20,7 @@ final class Html {
             }
             * { box-sizing: border-box; }
             body { margin: 0; background: var(--paper); color: var(--ink); line-height: 1.5;
-              font-family: system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", Arial, sans-serif; }
+              font-family: system-ui, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", Arial, sans-serif; }
             main { max-width: 72rem; margin: 0 auto; padding: 1.5rem 1rem 3rem; overflow-wrap: anywhere; }
             h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .3rem; }
             h2 { font-size: 1.2rem; margin: 2rem 0 .4rem; }
@@ -31,7 +31,8 @@ final class Html {
             dd { margin: 0 0 .5rem; }
             sub, sup { line-height: 0; }
             figure { margin: 0; }
-            .pair, .many { display: grid; gap: 0 2rem; grid-template-columns: repeat(auto-fit, minmax(min(26rem, 100%), 1fr)); }
+            .pair, .many { display: grid; }
+            .pair { gap: 0 2rem; grid-template-columns: repeat(auto-fit, minmax(min(26rem, 100%), 1fr)); }
             .pair figure { display: flex; flex-direction: column; }
             .pair .legend { order: 1; } /* below, so that the plots begin at the same height */
             .pair figcaption { order: 2; }
@@ -57,8 +58,8 @@ final class Html {
 
             .legend { list-style: none; display: flex; flex-wrap: wrap; gap: .1rem 1rem; margin: .5rem 0; padding: 0;
               font-size: .875rem; }
-            .legend button { font: inherit; color: inherit; background: none; border: 0; padding: .1rem; cursor: pointer;
-              text-align: left; }
+            .legend button { font: inherit; color: inherit; background: none; border: 0; padding: .1rem;
+              cursor: pointer; text-align: left; }
             .legend button[aria-pressed="false"] { opacity: .45; text-decoration: line-through; }
             .key { vertical-align: -.2em; margin-right: .4em; }
 
@@ -70,15 +71,18 @@ final class Html {
             tbody tr + tr > * { border-top: 1px solid var(--grid); }
             .text { text-align: left; white-space: normal; min-width: 9rem; max-width: 20rem; overflow-wrap: anywhere; }
             tbody .text { font-weight: 400; }
-            th.text { position: sticky; left: 0; background: var(--paper); }
+            th:first-child { position: sticky; left: 0; background: var(--paper); }
             @media (min-width: 60rem) { th.text:first-child { min-width: 16.5rem; } }
-            .group th { text-align: left; background: var(--wash); padding-top: .45rem; }
+            tr.group th { text-align: left; background: var(--wash); padding-top: .45rem; }
             .group span { position: sticky; left: .6rem; }
             .best { background: var(--best); font-weight: 600; }
             .best::before { content: "★ "; }
 
             @media print {
+              body { font-size: 10pt; }
               main { max-width: none; padding: 0; }
+              .pair { grid-template-columns: 1fr 1fr; }
+              .legend { break-after: avoid; }
               .scroll { overflow: visible; }
               table { font-size: 7.5pt; }
               th, td { padding: .1rem .3rem; }

@@ -25,8 +25,8 @@ record Look(String style, String mark, String size) {
     static final Look GUIDE = new Look("guide", "", "");
 
     /**
-     * Colour and kind of mark say which coefficients; a dashed line says another method. Its hollow marks fit around the
-     * others, for the two are often equal.
+     * Colour and kind of mark say which coefficients; a dashed line says another method. Its hollow marks fit around
+     * the others, for the two are often equal.
      */
     static Look of(int coefficients, boolean dashed) {
         String colour = "c" + (coefficients % COLOURS + 1);
@@ -36,9 +36,8 @@ record Look(String style, String mark, String size) {
 
     /** A piece of line with a mark, for a legend. */
     String key() {
-        return """
-                <svg class="key" viewBox="-22 -8 44 16" width="44" height="16" aria-hidden="true"><g class="%s">\
-                <path class="line" d="M-22 0H22"/><path class="mark" transform="%s" d="%s"/></g></svg>"""
-                .formatted(style, size, mark);
+        return "<svg class=\"key\" viewBox=\"-22 -8 44 16\" width=\"44\" height=\"16\" aria-hidden=\"true\">"
+                + "<g class=\"%s\"><path class=\"line\" d=\"M-22 0H22\"/>".formatted(style)
+                + "<path class=\"mark\" transform=\"%s\" d=\"%s\"/></g></svg>".formatted(size, mark);
     }
 }

@@ -57,8 +57,7 @@ record Plot(
                 <svg class="plot" role="img" viewBox="0 0 %s %s" aria-labelledby="%s-title %s-text">
                 <title id="%s-title">%s</title>
                 <desc id="%s-text">%s</desc>
-                """.formatted(
-                        width, height, id, id, id, Html.escape(title), id, Html.escape(description)));
+                """.formatted(width, height, id, id, id, Html.escape(title), id, Html.escape(description)));
         svg.append("<text x=\"2\" y=\"15\"><tspan class=\"heading\">%s</tspan><tspan dx=\"%s\">%s</tspan></text>\n"
                 .formatted(Html.escape(heading), heading.isEmpty() ? 0 : 8, Html.escape(y.label)));
         svg.append("<text class=\"end\" x=\"%s\" y=\"%s\">%s</text>\n"
@@ -75,7 +74,10 @@ record Plot(
             svg.append("<path class=\"grid\" d=\"M%s %sV%s\"/>".formatted(at, TOP, bottom + 4));
             if (rows[i] >= 0) {
                 svg.append("<text class=\"middle\" x=\"%s\" y=\"%s\">%s</text>\n"
-                        .formatted(coordinate(labelPlace(tick)), bottom + 17 + TEXT_HEIGHT * rows[i], Html.escape(tick.label())));
+                        .formatted(
+                                coordinate(labelPlace(tick)),
+                                bottom + 17 + TEXT_HEIGHT * rows[i],
+                                Html.escape(tick.label())));
             }
         }
         svg.append("<path class=\"axis\" d=\"M%s %sV%sH%s\"/>\n".formatted(LEFT, TOP, bottom, width - RIGHT));
@@ -104,8 +106,9 @@ record Plot(
             path.append(command).append(across).append(' ').append(down);
             command = 'L';
             if (i % every == first && !line.look.mark().isEmpty()) {
-                marks.append("<path class=\"mark\" transform=\"translate(%s %s) %s\" d=\"%s\"><title>%s</title></path>\n"
-                        .formatted(across, down, line.look.size(), line.look.mark(), Html.escape(point.text)));
+                marks.append(
+                        "<path class=\"mark\" transform=\"translate(%s %s) %s\" d=\"%s\"><title>%s</title></path>\n"
+                                .formatted(across, down, line.look.size(), line.look.mark(), Html.escape(point.text)));
             }
         }
         svg.append("<g class=\"%s%s\" data-series=\"%s\"><path class=\"line\" d=\"%s\"/>\n%s</g>\n"

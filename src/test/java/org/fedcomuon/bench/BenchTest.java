@@ -3,6 +3,7 @@ package org.fedcomuon.bench;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import java.util.List;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.device.InstructionSet;
@@ -48,8 +49,10 @@ class BenchTest {
     @Test
     void orthogonalizeComparesEqualResults() {
         try (Device device = Devices.open("cpu:0", 2, InstructionSet.AUTO)) {
-            BenchReport report = OrthogonalizeBench.run(device, 1); // throws when the two sides disagree
-            assertThat(report.rows()).hasSize(5);
+            // Throws when the two sides disagree.
+            BenchReport report = OrthogonalizeBench.run(device, 1, List.of(new int[] {130, 130}, new int[] {130, 270}));
+            assertThat(report.rows()).extracting(BenchReport.Row::name).anyMatch(name -> name.contains("Gram form"));
+            assertThat(report.rows()).hasSize(7 + 3 + 3 + 2);
             assertThat(report.rows().getFirst().ratio()).isEqualTo(1);
             assertThat(device.liveBytes()).isZero();
         }

@@ -87,7 +87,8 @@ class CoefficientsTest {
     @ParameterizedTest
     @ValueSource(strings = {"jordn", "", "1,2", "1,2,3;", "1,2,x", "1,2,NaN", "polar-express:0.5", "polar-express:x"})
     void nonsenseIsRefused(String text) {
-        assertThatThrownBy(() -> Coefficients.parse(text, Optional.empty())).isInstanceOf(IllegalArgumentException.class);
+        assertThatThrownBy(() -> Coefficients.parse(text, Optional.empty()))
+                .isInstanceOf(IllegalArgumentException.class);
     }
 
     @Test

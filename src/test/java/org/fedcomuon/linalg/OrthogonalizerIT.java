@@ -108,7 +108,11 @@ class OrthogonalizerIT {
                 norm += s * s;
             }
             norm = Math.sqrt(norm);
-            float[] o = orthogonalize(how, shape[0], shape[1], Spectrum.of(shape[0], shape[1], spectrum, 3).floats());
+            float[] o = orthogonalize(
+                    how,
+                    shape[0],
+                    shape[1],
+                    Spectrum.of(shape[0], shape[1], spectrum, 3).floats());
             var expected = new double[side];
             for (int i = 0; i < side; i++) {
                 expected[i] = coefficientsOf(how).map(spectrum[i] / norm);
@@ -171,7 +175,8 @@ class OrthogonalizerIT {
             for (int i = 0; i < o.length; i++) {
                 assertThat((double) o[i]).isCloseTo(gain * one.polar()[i], within(3e-4));
             }
-            assertThat(orthogonalize(how, shape[0], shape[1], new float[shape[0] * shape[1]])).containsOnly(0f);
+            assertThat(orthogonalize(how, shape[0], shape[1], new float[shape[0] * shape[1]]))
+                    .containsOnly(0f);
         }
     }
 
@@ -203,7 +208,8 @@ class OrthogonalizerIT {
             Buffer m = room(ElementType.FLOAT32, 3 * stride + 1);
             var alone = new float[3][];
             for (int k = 0; k < 3; k++) {
-                float[] matrix = Spectrum.of(shape[0], shape[1], Spectrum.logarithmic(5, k + 1, 3), k).floats();
+                float[] matrix = Spectrum.of(shape[0], shape[1], Spectrum.logarithmic(5, k + 1, 3), k)
+                        .floats();
                 alone[k] = orthogonalize(how, shape[0], shape[1], matrix);
                 m.copyIn(1 + k * stride, matrix);
             }
@@ -250,7 +256,8 @@ class OrthogonalizerIT {
             try (Plan plan = how.plan(device, 3, side, side, ElementType.FLOAT32, ScaleRule.NONE)) {
                 assertThatThrownBy(() -> plan.orthogonalize(m.batch(3, size), o.batch(3, size)))
                         .isInstanceOfSatisfying(
-                                DeviceException.NotFinite.class, e -> assertThat(e.place().client()).isEqualTo(2));
+                                DeviceException.NotFinite.class,
+                                e -> assertThat(e.place().client()).isEqualTo(2));
             }
             assertThat(o.toFloats(0, 3 * size)).containsOnly(0f);
         }
@@ -259,7 +266,8 @@ class OrthogonalizerIT {
     @Test
     void coefficientsThatDivergeAreAnError() {
         var how = new NewtonSchulz(Coefficients.parse("9,9,9", Optional.empty()));
-        Coefficients many = Coefficients.custom(Collections.nCopies(40, how.coefficients().steps().getFirst()));
+        Coefficients many = Coefficients.custom(
+                Collections.nCopies(40, how.coefficients().steps().getFirst()));
         for (int side : new int[] {6, 140}) {
             float[] matrix = Spectrum.of(side, side, new double[] {1, 1}, 4).floats();
             assertThatThrownBy(() -> orthogonalize(new NewtonSchulz(many), side, side, matrix))
@@ -288,7 +296,8 @@ class OrthogonalizerIT {
     @Test
     void theGramFormRefusesLongRuns() {
         assertThat(new GramNewtonSchulz(Coefficients.jordan(5)).restarts()).containsExactly(2);
-        assertThat(new GramNewtonSchulz(Coefficients.polarExpress(8, 1)).restarts()).containsExactly(2, 5);
+        assertThat(new GramNewtonSchulz(Coefficients.polarExpress(8, 1)).restarts())
+                .containsExactly(2, 5);
         assertThatThrownBy(() -> new GramNewtonSchulz(Coefficients.jordan(5), List.of()))
                 .hasMessageContaining("5 steps without a restart");
         assertThatThrownBy(() -> new GramNewtonSchulz(Coefficients.jordan(5), List.of(1)))
@@ -299,7 +308,8 @@ class OrthogonalizerIT {
 
     @Test
     void theSameBitsWhateverTheThreads() {
-        float[] matrix = Spectrum.of(200, 450, Spectrum.logarithmic(50, 1, 30), 11).floats();
+        float[] matrix =
+                Spectrum.of(200, 450, Spectrum.logarithmic(50, 1, 30), 11).floats();
         for (Orthogonalizer how : all().toList()) {
             var results = new ArrayList<float[]>();
             for (int threads : new int[] {1, 2, 4}) {

@@ -3,8 +3,8 @@ package org.fedcomuon.linalg;
 import java.util.Random;
 
 /**
- * A matrix {@code U diag(s) V^T} with known singular values and a known polar factor {@code U V^T}, made in double precision by
- * Gram-Schmidt, independently of everything it is used to test.
+ * A matrix {@code U diag(s) V^T} with known singular values and a known polar factor {@code U V^T}, made in double
+ * precision by Gram-Schmidt, independently of everything it is used to test.
  */
 final class Spectrum {
     private final double[] matrix;

@@ -1,0 +1,68 @@
+package org.fedcomuon.bench;
+
+import java.util.List;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.StringViewOptional;
+import org.bytedeco.pytorch.T_TensorTensorTensor_T;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+import org.fedcomuon.device.Buffer;
+import org.fedcomuon.device.SchulzStep;
+import org.fedcomuon.internal.OpenBlasLibrary;
+
+/**
+ * What people do today: libtorch, a matrix at a time. Newton-Schulz as in PyTorch's own Muon, with {@code addmm} where
+ * a sum can be folded in.
+ */
+final class TorchPeer {
+    private TorchPeer() {}
+
+    /** A setting of the two numbers of threads that libtorch has. */
+    record Threads(int torch, int blas) {
+        @Override
+        public String toString() {
+            return "%d + %d threads".formatted(torch, blas);
+        }
+    }
+
+    /** All settings worth trying on {@code cores}. */
+    static List<Threads> settings(int cores) {
+        return cores == 1
+                ? List.of(new Threads(1, 1))
+                : List.of(new Threads(1, 1), new Threads(1, cores), new Threads(cores, 1), new Threads(cores, cores));
+    }
+
+    static void use(Threads threads) {
+        torch.set_num_threads(threads.torch());
+        OpenBlasLibrary.setTorchThreads(threads.blas()); // torch's own setting does not reach its BLAS
+    }
+
+    /** A tensor with a copy of these values. */
+    static Tensor tensor(Buffer buffer, long offset, int rows, int cols) {
+        return Tensor.create(buffer.toFloats(offset, rows * cols)).reshape(rows, cols);
+    }
+
+    /** The weight step of one matrix: w -= eta NewtonSchulz(m). */
+    static void step(Tensor m, List<SchulzStep> steps, double eta, Tensor w) {
+        try (var _ = new PointerScope()) {
+            boolean tall = m.size(0) > m.size(1);
+            Tensor x = tall ? m.t() : m;
+            x = x.div(x.norm());
+            for (SchulzStep step : steps) {
+                Tensor gram = torch.mm(x, x.t());
+                Tensor poly = torch.addmm(gram, gram, gram, new Scalar(step.b()), new Scalar(step.c()));
+                x = torch.addmm(x, poly, x, new Scalar(step.a()), new Scalar(1.0));
+            }
+            w.sub_(tall ? x.t() : x, new Scalar(eta));
+        }
+    }
+
+    /** The weight step of one matrix with the exact factor. */
+    static void exactStep(Tensor m, double eta, Tensor w) {
+        try (var _ = new PointerScope()) {
+            T_TensorTensorTensor_T usv = torch.linalg_svd(m, false, new StringViewOptional());
+            w.sub_(torch.mm(usv.get0(), usv.get2()), new Scalar(eta));
+        }
+    }
+}

@@ -1,0 +1,202 @@
+package org.fedcomuon.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import org.fedcomuon.data.Npy;
+import org.fedcomuon.data.NpyArray;
+import org.fedcomuon.device.ElementType;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+class OrthogonalizeCommandIT {
+    @TempDir
+    private Path temporary;
+
+    private record Result(int exitCode, String out, String err) {}
+
+    private static Result run(Object... arguments) {
+        var out = new StringWriter();
+        var err = new StringWriter();
+        var commandLine = Main.commandLine().setOut(new PrintWriter(out)).setErr(new PrintWriter(err));
+        var words = new String[arguments.length];
+        for (int i = 0; i < words.length; i++) {
+            words[i] = arguments[i].toString();
+        }
+        return new Result(Main.run(commandLine, words), out.toString(), err.toString());
+    }
+
+    private Path write(String name, boolean fortran, List<Long> shape, float... values) throws IOException {
+        Path file = temporary.resolve(name);
+        Npy.write(file, new NpyArray(ElementType.FLOAT32, shape, fortran, MemorySegment.ofArray(values)));
+        return file;
+    }
+
+    private Path writeDoubles(String name, List<Long> shape, double... values) throws IOException {
+        Path file = temporary.resolve(name);
+        Npy.write(file, new NpyArray(ElementType.FLOAT64, shape, false, MemorySegment.ofArray(values)));
+        return file;
+    }
+
+    private static float[] normal(int count) {
+        var random = new Random(1);
+        var values = new float[count];
+        for (int i = 0; i < count; i++) {
+            values[i] = (float) random.nextGaussian();
+        }
+        return values;
+    }
+
+    private static float[] read(Path file, List<Long> shape) throws IOException {
+        try (Arena arena = Arena.ofConfined()) {
+            NpyArray array = Npy.read(file, arena);
+            assertThat(array.shape()).isEqualTo(shape);
+            assertThat(array.type()).isEqualTo(ElementType.FLOAT32);
+            assertThat(array.fortranOrder()).isFalse();
+            var values = new float[(int) array.elements()];
+            MemorySegment.copy(array.data(), ValueLayout.JAVA_FLOAT_UNALIGNED, 0, values, 0, values.length);
+            return values;
+        }
+    }
+
+    private static void assertRefused(Result result, String... words) {
+        assertThat(result.exitCode()).as(result.err()).isEqualTo(2);
+        assertThat(result.err().lines())
+                .singleElement()
+                .asString()
+                .startsWith("fedcomuon: ")
+                .contains(words);
+    }
+
+    @Test
+    void aRotationStaysAndAScaledOneComesBack() throws Exception {
+        Path in = write("in.npy", false, List.of(2L, 2L), 0, -3, 3, 0);
+        Path out = temporary.resolve("out.npy");
+        Result result = run("orthogonalize", in, out, "--method", "exact", "--json");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(read(out, List.of(2L, 2L))).containsExactly(new float[] {0, -1, 1, 0}, within(1e-6f));
+        JsonNode json = JsonMapper.shared().readTree(result.out());
+        assertThat(json.get("alignment").asDouble()).isCloseTo(1, within(1e-6));
+        assertThat(json.get("orthogonality_error").asDouble()).isLessThan(1e-5);
+        assertThat(json.get("path").asString()).isEqualTo("gesdd");
+    }
+
+    @Test
+    void aBatchIsEachOfItsMatrices() throws Exception {
+        float[] values = normal(3 * 4 * 5);
+        Path in = write("batch.npy", false, List.of(3L, 4L, 5L), values);
+        Path out = temporary.resolve("out.npy");
+        assertThat(run("orthogonalize", in, out).exitCode()).isZero();
+        float[] whole = read(out, List.of(3L, 4L, 5L));
+        for (int k = 0; k < 3; k++) {
+            Path one = write("one.npy", false, List.of(4L, 5L), Arrays.copyOfRange(values, 20 * k, 20 * k + 20));
+            assertThat(run("orthogonalize", one, out).exitCode()).isZero();
+            assertThat(read(out, List.of(4L, 5L))).isEqualTo(Arrays.copyOfRange(whole, 20 * k, 20 * k + 20));
+        }
+    }
+
+    @Test
+    void fortranOrderIsTheSameMatrices() throws Exception {
+        float[] values = normal(2 * 3 * 4);
+        var turned = new float[values.length];
+        for (int k = 0; k < 2; k++) {
+            for (int i = 0; i < 3; i++) {
+                for (int j = 0; j < 4; j++) {
+                    turned[k + 2 * (i + 3 * j)] = values[(k * 3 + i) * 4 + j];
+                }
+            }
+        }
+        Path out = temporary.resolve("out.npy");
+        List<Long> shape = List.of(2L, 3L, 4L);
+        assertThat(run("orthogonalize", write("c.npy", false, shape, values), out)
+                        .exitCode())
+                .isZero();
+        float[] expected = read(out, shape);
+        assertThat(run("orthogonalize", write("f.npy", true, shape, turned), out)
+                        .exitCode())
+                .isZero();
+        assertThat(read(out, shape)).isEqualTo(expected);
+    }
+
+    @Test
+    void coefficientsOfAUser() throws Exception {
+        // One step x -> 2x - x^3 of a matrix with the singular values 3/5 and 4/5 after division by its norm.
+        Path in = write("in.npy", false, List.of(2L, 2L), 3, 0, 0, 4);
+        Path out = temporary.resolve("out.npy");
+        Result result = run("orthogonalize", in, out, "--method", "newton-schulz", "--coefficients", "2,-1,0");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(read(out, List.of(2L, 2L)))
+                .containsExactly(new float[] {1.2f - 0.216f, 0, 0, 1.6f - 0.512f}, within(1e-5f));
+        assertThat(result.out()).contains("newton-schulz 2.0,-1.0,0.0");
+    }
+
+    @Test
+    void doublePrecision() throws Exception {
+        Path in = writeDoubles("in.npy", List.of(2L, 3L), 1, 0, 0, 0, 1e-9, 0);
+        Path out = temporary.resolve("out.npy");
+        assertThat(run("orthogonalize", in, out, "--method", "exact").exitCode())
+                .isZero();
+        try (Arena arena = Arena.ofConfined()) {
+            NpyArray array = Npy.read(out, arena);
+            assertThat(array.type()).isEqualTo(ElementType.FLOAT64);
+            assertThat(array.data().get(ValueLayout.JAVA_DOUBLE_UNALIGNED, 4 * 8))
+                    .isCloseTo(1, within(1e-12));
+        }
+        assertRefused(run("orthogonalize", in, out, "--method", "gram"), "float32");
+    }
+
+    @Test
+    void whatCannotBeIsRefused() throws Exception {
+        Path out = temporary.resolve("out.npy");
+        Path in = write("in.npy", false, List.of(2L, 2L), 1, 2, 3, 4);
+        assertRefused(run("orthogonalize", temporary.resolve("none.npy"), out), "none.npy", "no such file");
+        Path text = Files.writeString(temporary.resolve("text.npy"), "hello");
+        assertRefused(run("orthogonalize", text, out), "text.npy");
+        assertRefused(run("orthogonalize", write("flat.npy", false, List.of(4L), 1, 2, 3, 4), out), "1 dimensions");
+        assertRefused(run("orthogonalize", write("empty.npy", false, List.of(0L, 4L)), out), "empty");
+        Path nan = write("nan.npy", false, List.of(2L, 1L, 2L), 1, 2, 3, Float.NaN);
+        assertRefused(run("orthogonalize", nan, out), "nan.npy", "matrix 1", "element 1");
+        assertRefused(run("orthogonalize", in, out, "--coefficients", "jordn"), "jordn", "jordan");
+        assertRefused(run("orthogonalize", in, out, "--coefficients", "you", "--steps", "9"), "you has 5 steps, not 9");
+        assertRefused(run("orthogonalize", in, out, "--method", "qr"), "--method", "qr");
+        assertRefused(run("orthogonalize", in, out, "--device", "tpu"), "'tpu'");
+        assertThat(out).doesNotExist();
+        assertRefused(run("orthogonalize", in, temporary.resolve("no/such/out.npy")), "out.npy");
+        assertRefused(run("orthogonalize", in), "OUT.npy");
+    }
+
+    @Test
+    void compareLeavesBothFiles() throws Exception {
+        Path out = temporary.resolve("compare");
+        Result result = run("compare", "--shapes", "12x20,140x140", "--condition", "1e1", "--out", out);
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        JsonNode json = JsonMapper.shared().readTree(Files.readString(out.resolve("compare.json")));
+        assertThat(json.get("entries")).hasSize(2 * 9);
+        for (JsonNode entry : json.get("entries")) {
+            boolean exact = entry.get("method").asString().equals("exact");
+            assertThat(entry.get("seconds").asDouble()).isPositive();
+            assertThat(entry.get("alignment").asDouble()).isBetween(exact ? 0.99999 : 0.05, exact ? 1.00001 : 1.3);
+            if (exact) {
+                assertThat(entry.get("orthogonality_error").asDouble()).isLessThan(1e-5);
+            }
+        }
+        assertThat(Files.readString(out.resolve("compare.html"))).contains("polar-express", "140");
+        assertThat(out).isDirectoryNotContaining(file -> file.toString().endsWith(".part"));
+        assertRefused(run("compare", "--shapes", "12", "--out", out), "--shapes '12'");
+        assertRefused(run("compare", "--shapes", "0x5", "--out", out), "0x5");
+        assertRefused(run("compare", "--condition", "0.5", "--out", out), "--condition");
+    }
+}
