@@ -40,7 +40,7 @@ struct Product {
     float product_factor;
 };
 constexpr int64_t kProductDepth = 256;  // of a stretch
-constexpr int64_t kProductRows = 96;    // of a block
+constexpr int64_t kProductRows = 24;    // of a block
 constexpr int64_t kProductPanel = 48;   // columns of B packed side by side, a multiple of every tile's width
 
 // Sums run over pieces of this many elements; piece sums are added in order. Never a function of threads.

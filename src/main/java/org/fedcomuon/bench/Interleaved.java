@@ -4,7 +4,10 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Contenders that take turns: every round runs each of them once, so that a slow minute slows them all. */
+/**
+ * Contenders that take turns: every round runs each of them once, so that a slow minute slows them all. {@code prepare}
+ * sets what is global (threads, say) before each turn, outside the clock.
+ */
 final class Interleaved {
     /** A sample is at least this long; a shorter call is repeated within it. */
     private static final double SAMPLE_SECONDS = 0.1;
@@ -15,10 +18,16 @@ final class Interleaved {
      */
     private static final Duration SETTLE = Duration.ofMillis(150);
 
-    private final Map<String, Runnable> contenders = new LinkedHashMap<>();
+    private record Contender(Runnable prepare, Runnable work) {}
 
-    Interleaved add(String name, Runnable contender) {
-        contenders.put(name, contender);
+    private final Map<String, Contender> contenders = new LinkedHashMap<>();
+
+    Interleaved add(String name, Runnable work) {
+        return add(name, () -> {}, work);
+    }
+
+    Interleaved add(String name, Runnable prepare, Runnable work) {
+        contenders.put(name, new Contender(prepare, work));
         return this;
     }
 
@@ -26,9 +35,9 @@ final class Interleaved {
     Map<String, Timing> measure(int rounds) {
         var calls = new LinkedHashMap<String, Integer>();
         contenders.forEach((name, contender) -> {
-            seconds(contender, 1);
-            seconds(contender, 1);
-            calls.put(name, (int) Math.ceil(SAMPLE_SECONDS / Math.max(1e-7, seconds(contender, 1))));
+            contender.prepare().run();
+            seconds(contender.work(), 2);
+            calls.put(name, (int) Math.ceil(SAMPLE_SECONDS / Math.max(1e-7, seconds(contender.work(), 1))));
         });
         var samples = new LinkedHashMap<String, double[]>();
         contenders.keySet().forEach(name -> samples.put(name, new double[rounds]));
@@ -36,8 +45,10 @@ final class Interleaved {
             for (var contender : contenders.entrySet()) {
                 int repeat = calls.get(contender.getKey());
                 settle();
-                contender.getValue().run();
-                samples.get(contender.getKey())[round] = seconds(contender.getValue(), repeat) / repeat;
+                contender.getValue().prepare().run();
+                contender.getValue().work().run();
+                samples.get(contender.getKey())[round] =
+                        seconds(contender.getValue().work(), repeat) / repeat;
             }
         }
         var timings = new LinkedHashMap<String, Timing>();
@@ -54,10 +65,10 @@ final class Interleaved {
         }
     }
 
-    private static double seconds(Runnable contender, int calls) {
+    private static double seconds(Runnable work, int calls) {
         long start = System.nanoTime();
         for (int i = 0; i < calls; i++) {
-            contender.run();
+            work.run();
         }
         return (System.nanoTime() - start) * 1e-9;
     }

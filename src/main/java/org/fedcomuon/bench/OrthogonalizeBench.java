@@ -5,7 +5,6 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Random;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
@@ -35,12 +34,11 @@ import org.fedcomuon.linalg.ScaleRule;
  */
 public final class OrthogonalizeBench {
     /** How many samples a contender a benchmark takes that means what it says. */
-    public static final int ROUNDS = 9;
+    public static final int ROUNDS = 7;
 
     private static final int CLIENTS = 10;
     private static final double ETA = 0.01;
     private static final int PEAK_SIDE = 1536;
-    private static final int CALIBRATION = 4;
     private static final int[][] LENET = {{6, 25}, {16, 150}, {120, 256}, {10, 120}};
     private static final Coefficients JORDAN = Coefficients.jordan(5);
 
@@ -106,25 +104,29 @@ public final class OrthogonalizeBench {
                     torch.add(m, client * perClient + block.momentumOffset(), (int) block.rows(), (int) block.cols());
                 }
             }
-            torch.stepAll();
+            torch.stepAll(false);
             long at = 0;
             for (float[] weights : torch.weights()) {
                 requireSame(ours, weights, at);
                 at += weights.length;
             }
 
-            var contest = new Interleaved().add("fedcomuon, one call", our);
+            var contest = new Interleaved().add("fedcomuon, one call", OrthogonalizeBench::asShipped, our);
             for (int threads : device.threads() > 1 ? new int[] {1, device.threads()} : new int[] {1}) {
                 for (boolean symmetric : new boolean[] {true, false}) {
                     String name =
                             "OpenBLAS loop, %s, %d threads".formatted(symmetric ? "syrk + symm" : "gemm", threads);
-                    contest.add(name, () -> {
-                        OpenBlasLibrary.setThreads(threads);
-                        loop.step(symmetric, m, theirs, perClient);
-                    });
+                    contest.add(
+                            name,
+                            () -> OpenBlasLibrary.setThreads(threads),
+                            () -> loop.step(symmetric, m, theirs, perClient));
                 }
             }
-            addTorch(contest, torch::stepAll);
+            addTorch(contest, "fp32", () -> torch.stepAll(false));
+            contest.add(
+                    "libtorch bf16, 1 + 1 threads",
+                    () -> TorchPeer.use(new TorchPeer.Threads(1, 1)),
+                    () -> torch.stepAll(true));
             double multiplications = 0;
             for (int[] shape : LENET) {
                 multiplications += CLIENTS * schulzFlops(shape[0], shape[1]);
@@ -143,12 +145,12 @@ public final class OrthogonalizeBench {
             fillNormal(m);
             torch.add(m, 0, rows, cols);
             Runnable our = () -> plan.step(m.batch(1, size), ETA, w.batch(1, size));
-            Runnable their = exact ? torch::exactStepAll : torch::stepAll;
+            Runnable their = exact ? torch::exactStepAll : () -> torch.stepAll(false);
             our.run();
             their.run();
             requireSame(w, torch.weights().getFirst(), 0);
-            var contest = new Interleaved().add("fedcomuon, " + plan.path(), our);
-            addTorch(contest, their);
+            var contest = new Interleaved().add("fedcomuon, " + plan.path(), OrthogonalizeBench::asShipped, our);
+            addTorch(contest, exact ? "linalg_svd" : "fp32", their);
             String what = "%d x %d%s".formatted(rows, cols, exact ? ", exact" : "");
             return measure(what, contest, exact ? 0 : schulzFlops(rows, cols));
         }
@@ -164,29 +166,14 @@ public final class OrthogonalizeBench {
         return gram ? 2 * 3 * side * side * length + 14 * cube : 5 * (3 * side * side * length + cube);
     }
 
-    /** libtorch at the fastest of its settings for this work. */
-    private void addTorch(Interleaved contest, Runnable work) {
-        TorchPeer.Threads best = null;
-        double least = Double.MAX_VALUE;
+    /**
+     * libtorch at every setting of its threads: which is best differs by shape, and nobody should have to trust a
+     * guess.
+     */
+    private void addTorch(Interleaved contest, String what, Runnable work) {
         for (TorchPeer.Threads threads : TorchPeer.settings(device.threads())) {
-            TorchPeer.use(threads);
-            work.run();
-            double seconds = Double.MAX_VALUE; // the least of a few: this only picks the setting that is then measured
-            for (int i = 0; i < CALIBRATION; i++) {
-                long start = System.nanoTime();
-                work.run();
-                seconds = Math.min(seconds, (System.nanoTime() - start) * 1e-9);
-            }
-            if (seconds < least) {
-                least = seconds;
-                best = threads;
-            }
+            contest.add("libtorch %s, %s".formatted(what, threads), () -> TorchPeer.use(threads), work);
         }
-        TorchPeer.Threads chosen = Objects.requireNonNull(best);
-        contest.add("libtorch fp32, %s (its best)".formatted(chosen), () -> {
-            TorchPeer.use(chosen);
-            work.run();
-        });
     }
 
     private List<BenchReport.Row> measure(String what, Interleaved contest, double flops) {
@@ -198,13 +185,13 @@ public final class OrthogonalizeBench {
             if (flops > 0) {
                 Matrix in = Matrix.of(a, 0, PEAK_SIDE, PEAK_SIDE);
                 Matrix out = Matrix.of(c, 0, PEAK_SIDE, PEAK_SIDE);
-                contest.add(peak, () -> {
-                    OpenBlasLibrary.setThreads(device.threads());
-                    device.blas().gemm(Blas.Op.NONE, Blas.Op.NONE, 1, in, in, 0, out);
-                });
+                contest.add(
+                        peak,
+                        () -> OpenBlasLibrary.setThreads(device.threads()),
+                        () -> device.blas().gemm(Blas.Op.NONE, Blas.Op.NONE, 1, in, in, 0, out));
             }
             Map<String, Timing> timings = contest.measure(rounds);
-            OpenBlasLibrary.setThreads(1);
+            asShipped();
             double our = timings.values().iterator().next().median();
             return timings.entrySet().stream()
                     .map(e -> {
@@ -217,6 +204,11 @@ public final class OrthogonalizeBench {
                     })
                     .toList();
         }
+    }
+
+    /** Our own calls run with OpenBLAS as a user of the library has it. */
+    private static void asShipped() {
+        OpenBlasLibrary.setThreads(1);
     }
 
     private static void fillNormal(Buffer buffer) {
@@ -253,9 +245,9 @@ public final class OrthogonalizeBench {
             weights.add(torch.zeros_like(momentum));
         }
 
-        void stepAll() {
+        void stepAll(boolean bfloat16) {
             for (int i = 0; i < momenta.size(); i++) {
-                TorchPeer.step(momenta.get(i), JORDAN.steps(), ETA, weights.get(i));
+                TorchPeer.step(momenta.get(i), bfloat16, JORDAN.steps(), ETA, weights.get(i));
             }
         }
 

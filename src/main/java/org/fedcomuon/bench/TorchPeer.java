@@ -35,7 +35,7 @@ final class TorchPeer {
 
     static void use(Threads threads) {
         torch.set_num_threads(threads.torch());
-        OpenBlasLibrary.setTorchThreads(threads.blas()); // torch's own setting does not reach its BLAS
+        OpenBlasLibrary.setThreads(threads.blas()); // torch's own setting does not reach its BLAS
     }
 
     /** A tensor with a copy of these values. */
@@ -43,18 +43,21 @@ final class TorchPeer {
         return Tensor.create(buffer.toFloats(offset, rows * cols)).reshape(rows, cols);
     }
 
-    /** The weight step of one matrix: w -= eta NewtonSchulz(m). */
-    static void step(Tensor m, List<SchulzStep> steps, double eta, Tensor w) {
+    /** The weight step of one matrix: w -= eta NewtonSchulz(m), iterated in single precision or in bfloat16. */
+    static void step(Tensor m, boolean bfloat16, List<SchulzStep> steps, double eta, Tensor w) {
         try (var _ = new PointerScope()) {
             boolean tall = m.size(0) > m.size(1);
             Tensor x = tall ? m.t() : m;
+            if (bfloat16) {
+                x = x.to(torch.ScalarType.BFloat16);
+            }
             x = x.div(x.norm());
             for (SchulzStep step : steps) {
                 Tensor gram = torch.mm(x, x.t());
                 Tensor poly = torch.addmm(gram, gram, gram, new Scalar(step.b()), new Scalar(step.c()));
                 x = torch.addmm(x, poly, x, new Scalar(step.a()), new Scalar(1.0));
             }
-            w.sub_(tall ? x.t() : x, new Scalar(eta));
+            w.sub_((tall ? x.t() : x).to(torch.ScalarType.Float), new Scalar(eta));
         }
     }
 

@@ -11,6 +11,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.Stream;
 import org.bytedeco.javacpp.Loader;
 import org.bytedeco.openblas.global.openblas;
@@ -38,26 +39,30 @@ public final class OpenBlasLibrary {
         return Once.OUTCOME;
     }
 
-    /** How many threads OpenBLAS may use. For benchmarks that want it at its best; everything else leaves it at one. */
+    /**
+     * How many threads OpenBLAS may use. For benchmarks that want it at its best; everything else leaves it at one.
+     *
+     * <p>libtorch maps a second copy under another name, which keeps a count of its own. Which of the two its products
+     * run on depends on which was loaded first (both answer to the same soname), so a count is set on both.
+     */
     public static void setThreads(int threads) {
         OpenBlasNative.openblas_set_num_threads(threads);
+        setTorchThreads(threads);
     }
 
-    /**
-     * The same for the copy that libtorch maps under another name and that keeps a count of its own; libtorch must be
-     * loaded. For benchmarks.
-     */
-    public static void setTorchThreads(int threads) {
+    private static void setTorchThreads(int threads) {
         try (Stream<String> maps = Files.lines(Path.of("/proc/self/maps"))) {
-            String file = maps.filter(line -> line.contains("openblas_nolapack.so"))
+            Optional<String> copy = maps.filter(line -> line.contains("/libopenblas_nolapack.so"))
                     .map(line -> line.substring(line.indexOf('/')))
-                    .findFirst()
-                    .orElseThrow(() -> new IllegalStateException("libtorch has loaded no OpenBLAS of its own"));
-            Linker.nativeLinker()
-                    .downcallHandle(
-                            SymbolLookup.libraryLookup(file, Arena.global()).findOrThrow("openblas_set_num_threads"),
-                            FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT))
-                    .invokeExact(threads);
+                    .findFirst();
+            if (copy.isPresent()) {
+                Linker.nativeLinker()
+                        .downcallHandle(
+                                SymbolLookup.libraryLookup(copy.get(), Arena.global())
+                                        .findOrThrow("openblas_set_num_threads"),
+                                FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT))
+                        .invokeExact(threads);
+            }
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         } catch (RuntimeException | Error e) {

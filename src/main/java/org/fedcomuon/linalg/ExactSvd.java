@@ -121,11 +121,15 @@ public record ExactSvd() implements Orthogonalizer {
             }
         }
 
-        /** How many singular values are more than rounding. */
+        /**
+         * How many singular values are more than rounding. What is zero comes out as a few units of rounding of the
+         * largest, growing like the root of the side; the usual bound grows like the side itself and would call a
+         * singular value of 1e-4 zero in a float32 matrix of side 1024.
+         */
         private int rank() {
             double epsilon = type == ElementType.FLOAT32 ? Math.ulp(1.0f) : Math.ulp(1.0);
             double first = value(0);
-            double tolerance = Math.max(rows, cols) * epsilon * first;
+            double tolerance = 4 * Math.sqrt((double) Math.max(rows, cols)) * epsilon * first;
             int rank = 0;
             while (rank < side() && value(rank) > tolerance) {
                 rank++;

@@ -52,7 +52,7 @@ class BenchTest {
             // Throws when the two sides disagree.
             BenchReport report = OrthogonalizeBench.run(device, 1, List.of(new int[] {130, 130}, new int[] {130, 270}));
             assertThat(report.rows()).extracting(BenchReport.Row::name).anyMatch(name -> name.contains("Gram form"));
-            assertThat(report.rows()).hasSize(7 + 3 + 3 + 2);
+            assertThat(report.rows()).hasSize(11 + 6 + 6 + 5);
             assertThat(report.rows().getFirst().ratio()).isEqualTo(1);
             assertThat(device.liveBytes()).isZero();
         }

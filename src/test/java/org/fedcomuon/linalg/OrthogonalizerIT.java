@@ -146,6 +146,19 @@ class OrthogonalizerIT {
         }
     }
 
+    /** Small is not zero: only what rounding leaves of a missing direction may be dropped. */
+    @ParameterizedTest
+    @CsvSource({"60,1024,60,1e4", "60,1024,37,1e4", "300,310,300,1e4", "300,310,150,1e4", "40,40,40,1e5", "40,40,11,10"
+    })
+    void exactKeepsSmallDirectionsAndDropsMissingOnes(int rows, int cols, int rank, double condition) {
+        float[] matrix = Spectrum.of(rows, cols, Spectrum.logarithmic(rank, 1, condition), 13)
+                .floats();
+        double[] values = singularValues(rows, cols, orthogonalize(new ExactSvd(), rows, cols, matrix));
+        for (int i = 0; i < values.length; i++) {
+            assertThat(values[i]).as("singular value %d", i).isCloseTo(i < rank ? 1 : 0, within(1e-5));
+        }
+    }
+
     @Test
     void newtonSchulzInDoublePrecision() {
         double[] spectrum = Spectrum.logarithmic(30, 1e200, 10);
