@@ -81,6 +81,17 @@ Arguments &Arguments::batch(const char *name, const void *base, int64_t clients,
     return *this;
 }
 
+Arguments &Arguments::view(const char *name, const void *base, int64_t clients, int64_t stride, int64_t rows, int64_t cols,
+                           int64_t row, int64_t col, int64_t element_bytes, bool written) {
+    int64_t down = 0;
+    int64_t across = 0;
+    require(row >= 1 && col >= 1, "%s has strides %" PRId64 " and %" PRId64, name, row, col);
+    require(!ok() || (product(rows - 1, row, &down) && product(cols - 1, col, &across) && sum(down, across, &down) &&
+                      sum(down, 1, &down)),
+            "%s does not fit the address space", name);
+    return ok() ? batch(name, base, clients, down, stride, element_bytes, written) : *this;
+}
+
 Arguments &Arguments::workspace(const void *base, int64_t bytes, int64_t needed) {
     require(bytes >= needed, "the workspace has %" PRId64 " bytes, %" PRId64 " are needed", bytes, needed);
     return batch("workspace", base, 1, needed / static_cast<int64_t>(sizeof(double)), 0, sizeof(double), true);

@@ -49,6 +49,9 @@ class Arguments {
     Arguments &write(const char *name, float *base, int64_t clients, int64_t n, int64_t stride) {
         return batch(name, base, clients, n, stride, sizeof(float), true);
     }
+    // The same for matrices whose rows and columns have strides of their own, both at least 1.
+    Arguments &view(const char *name, const void *base, int64_t clients, int64_t stride, int64_t rows, int64_t cols,
+                    int64_t row, int64_t col, int64_t element_bytes, bool written);
     Arguments &workspace(const void *base, int64_t bytes, int64_t needed);
     Arguments &disjoint();
 

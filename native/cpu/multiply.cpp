@@ -47,18 +47,6 @@ void multiply(const Kernels &kernels, const Product &p, float *right, float *lef
     }
 }
 
-// What an operand with two strides spans; both >= 1, so that elements are apart or the caller meant them to coincide.
-void check_view(Arguments &arguments, const char *name, const float *base, int64_t clients, int64_t stride, int64_t rows,
-                int64_t cols, int64_t row, int64_t col) {
-    int64_t down = 0;
-    int64_t across = 0;
-    arguments.require(row >= 1 && col >= 1, "%s has strides %" PRId64 " and %" PRId64, name, row, col);
-    arguments.require(!arguments.ok() || (product(rows - 1, row, &down) && product(cols - 1, col, &across) &&
-                                          sum(down, across, &down) && sum(down, 1, &down)),
-                      "%s does not fit the address space", name);
-    if (arguments.ok()) arguments.read(name, base, clients, down, stride);
-}
-
 }  // namespace
 }  // namespace fcm
 
@@ -93,8 +81,8 @@ fcm_status fcm_multiply(fcm_context *context, int64_t clients, int64_t rows, int
         const bool empty = clients <= 0 || rows <= 0 || cols <= 0;
         int64_t needed = 0;
         if (arguments.ok() && !empty) {
-            fcm::check_view(arguments, "a", a, clients, a_stride, rows, depth, a_row, a_col);
-            fcm::check_view(arguments, "b", b, clients, b_stride, depth, cols, b_row, b_col);
+            arguments.view("a", a, clients, a_stride, rows, depth, a_row, a_col, sizeof(float), false);
+            arguments.view("b", b, clients, b_stride, depth, cols, b_row, b_col, sizeof(float), false);
             if (base != nullptr) arguments.read("base", base, clients, rows * cols, base_stride);
             arguments.write("out", out, clients, rows * cols, out_stride);
             needed = fcm::workspace_floats(context->pool.threads(), clients, cols, depth) *

@@ -216,6 +216,14 @@ FCM_API fcm_status fcm_normalize(fcm_context *context, int64_t clients, int64_t 
                                  int64_t x_stride, float *y, int64_t y_stride, void *workspace, int64_t workspace_bytes,
                                  fcm_error *error);
 
+/*
+ * y[i, j] = x[i, j] for every client, rows x cols, each side with strides of its own: transposed, padded or cut out of a
+ * larger matrix. Elements are 4 or 8 bytes; strides count elements. Each element of y has a place of its own.
+ */
+FCM_API fcm_status fcm_rearrange(fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int32_t element_bytes,
+                                 const void *x, int64_t x_stride, int64_t x_row, int64_t x_col, void *y, int64_t y_stride,
+                                 int64_t y_row, int64_t y_col, fcm_error *error);
+
 FCM_API fcm_status fcm_multiply_workspace(const fcm_context *context, int64_t clients, int64_t rows, int64_t cols,
                                           int64_t depth, int64_t *bytes, fcm_error *error);
 

@@ -1,4 +1,4 @@
-// Products of any size and the division by the norm, against plain loops in double.
+// Products of any size, the division by the norm and other layouts, against plain loops.
 #include "support.h"
 
 namespace {
@@ -253,4 +253,69 @@ TEST(normalize_refuses_what_is_not_finite) {
     refused(FCM_INVALID_ARGUMENT, "fcm_normalize", "divisor", [&](fcm_error *e) {
         return fcm_normalize(device, 1, 100, 0.0, x.data(), 100, y.data(), 100, workspace->data(), workspace->bytes(), e);
     });
+}
+
+TEST(rearranging_moves_every_element) {
+    Device device(2);
+    Random random(13);
+    struct Layout {
+        int64_t row;
+        int64_t col;
+    };
+    for (const auto &[rows, cols] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {1, 9}, {9, 1}, {33, 65}, {100, 31}}) {
+        // row-major, column-major, padded rows, every third element
+        const std::vector<Layout> layouts{{cols, 1}, {1, rows}, {cols + 3, 1}, {3 * cols, 3}};
+        for (const Layout &x : layouts) {
+            for (const Layout &y : layouts) {
+                const int64_t x_size = (rows - 1) * x.row + (cols - 1) * x.col + 1;
+                const int64_t y_size = (rows - 1) * y.row + (cols - 1) * y.col + 1;
+                Floats from(2, x_size, 1, 2);
+                Floats to(2, y_size, 2, 1);
+                from.randomize(random);
+                to.fill(-1.0f);
+                fcm_error error{};
+                CHECK(fcm_rearrange(device, 2, rows, cols, 4, from.data(), from.stride(), x.row, x.col, to.data(), to.stride(),
+                                    y.row, y.col, &error) == FCM_OK,
+                      "%s", error.message);
+                for (int64_t k = 0; k < 2; ++k) {
+                    std::vector<float> wanted(static_cast<size_t>(y_size), -1.0f);
+                    for (int64_t i = 0; i < rows; ++i) {
+                        for (int64_t j = 0; j < cols; ++j) {
+                            wanted[static_cast<size_t>(i * y.row + j * y.col)] = from[k][i * x.row + j * x.col];
+                        }
+                    }
+                    CHECK(std::memcmp(wanted.data(), to[k], wanted.size() * sizeof(float)) == 0, "%ld x %ld", long(rows),
+                          long(cols));
+                }
+                CHECK(to.guards_intact(), "guards");
+            }
+        }
+    }
+    Doubles wide(1, 12);
+    Doubles turned(1, 12, 1);
+    for (int64_t i = 0; i < 12; ++i) wide[0][i] = static_cast<double>(i);
+    CHECK(fcm_rearrange(device, 1, 3, 4, 8, wide.data(), 0, 4, 1, turned.data(), 12, 1, 3, nullptr) == FCM_OK, "doubles");
+    for (int64_t i = 0; i < 12; ++i) CHECK(turned[0][i % 4 * 3 + i / 4] == static_cast<double>(i), "element %ld", long(i));
+}
+
+TEST(rearrangements_are_refused) {
+    Device device(2);
+    std::vector<float> x(100), y(100, 5.0f);
+    const auto refuse = [&](const char *what, int64_t rows, int64_t cols, int32_t bytes, int64_t x_row, float *to, int64_t y_row,
+                            int64_t y_col) {
+        refused(FCM_INVALID_ARGUMENT, "fcm_rearrange", what, [&](fcm_error *e) {
+            return fcm_rearrange(device, 1, rows, cols, bytes, x.data(), 0, x_row, 1, to, 0, y_row, y_col, e);
+        });
+    };
+    refuse("negative", -1, 4, 4, 4, y.data(), 4, 1);
+    refuse("3 bytes", 4, 4, 3, 4, y.data(), 4, 1);
+    refuse("stride 0", 4, 4, 4, 0, y.data(), 4, 1);
+    refuse("y on y", 4, 4, 4, 4, y.data(), 3, 1);
+    refuse("y on y, turned", 4, 4, 4, 4, y.data(), 1, 3);
+    refuse("y on x", 4, 4, 4, 4, x.data() + 15, 4, 1);
+    refuse("too far", 4, 4, 4, INT64_MAX / 2, y.data(), 4, 1);
+    refuse("too many", INT64_MAX / 2, 4, 4, 4, y.data(), 4, 1);
+    refuse("null", 4, 4, 4, 4, nullptr, 4, 1);
+    CHECK(y == std::vector<float>(100, 5.0f), "a refused call has written");
+    CHECK(fcm_rearrange(device, 0, 4, 4, 4, nullptr, 0, 4, 1, nullptr, 0, 4, 1, nullptr) == FCM_OK, "no clients");
 }

@@ -99,6 +99,12 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
             boolean symmetric,
             MatrixBatch out);
 
+    /**
+     * {@code y = x}, each with strides of its own: transposed, padded or cut out of a larger matrix. In either
+     * precision.
+     */
+    void rearrange(MatrixBatch x, MatrixBatch y);
+
     /** Every client's x becomes the mean of all, summed in double in client order. */
     void average(Batch x);
 

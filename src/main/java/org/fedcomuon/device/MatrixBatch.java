@@ -46,8 +46,8 @@ public record MatrixBatch(
         return new MatrixBatch(buffer, offset, clients, stride, cols, rows, colStride, rowStride);
     }
 
-    /** Row-major without gaps, as a result has to be. */
-    boolean isPlain() {
+    /** Row-major without gaps, as the result of a product has to be. */
+    public boolean isPlain() {
         return colStride == 1 && rowStride == Math.max(1, cols);
     }
 }

@@ -343,6 +343,41 @@ final class NativeDevice implements Device {
     }
 
     @Override
+    public void rearrange(MatrixBatch x, MatrixBatch y) {
+        if (x.clients() != y.clients() || x.rows() != y.rows() || x.cols() != y.cols()) {
+            throw new DeviceException.InvalidOperand("%d of %s (%d x %d) are not shaped like %d of %s (%d x %d)"
+                    .formatted(
+                            x.clients(),
+                            x.buffer().label(),
+                            x.rows(),
+                            x.cols(),
+                            y.clients(),
+                            y.buffer().label(),
+                            y.rows(),
+                            y.cols()));
+        }
+        x.buffer().requireType(y.buffer().type());
+        MemorySegment context = context();
+        calls.check(
+                FedComuonNative.fcm_rearrange(
+                        context,
+                        y.clients(),
+                        y.rows(),
+                        y.cols(),
+                        y.buffer().type().bytes(),
+                        x.buffer().at(this, x.offset()),
+                        x.stride(),
+                        x.rowStride(),
+                        x.colStride(),
+                        y.buffer().at(this, y.offset()),
+                        y.stride(),
+                        y.rowStride(),
+                        y.colStride(),
+                        calls.error()),
+                "fcm_rearrange");
+    }
+
+    @Override
     public void average(Batch x) {
         average(x, MemorySegment.NULL);
     }

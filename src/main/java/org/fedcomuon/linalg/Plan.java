@@ -2,6 +2,7 @@ package org.fedcomuon.linalg;
 
 import org.fedcomuon.device.Batch;
 import org.fedcomuon.device.DeviceException;
+import org.fedcomuon.device.MatrixBatch;
 
 /**
  * An {@link Orthogonalizer} made ready for one shape on one device, with its room. Used every step; of the device's
@@ -13,6 +14,9 @@ import org.fedcomuon.device.DeviceException;
 public interface Plan extends AutoCloseable {
     /** {@code o = U V^T}; {@code o} may be {@code m} itself. */
     void orthogonalize(Batch m, Batch o);
+
+    /** The same for matrices with strides of their own: column-major, padded, or parts of larger ones. */
+    void orthogonalize(MatrixBatch m, MatrixBatch o);
 
     /** {@code w -= eta scale U V^T}. */
     void step(Batch m, double eta, Batch w);

@@ -10,6 +10,7 @@ import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.MatrixBatch;
 import org.fedcomuon.device.Place;
 import org.fedcomuon.device.StepRule;
+import org.jspecify.annotations.Nullable;
 
 /** What the plans have in common: a device, a shape, a scale, and buffers that are closed together. */
 abstract class Workroom implements Plan {
@@ -20,6 +21,7 @@ abstract class Workroom implements Plan {
     final ElementType type;
     private final double scale;
     private final Deque<Buffer> buffers = new ArrayDeque<>();
+    private @Nullable MatrixBatch plain; // made when the first strided batch comes
 
     Workroom(Device device, int count, int rows, int cols, ElementType type, ScaleRule scale) {
         if (count < 0 || rows < 0 || cols < 0) {
@@ -80,6 +82,20 @@ abstract class Workroom implements Plan {
                 matrices.clients(),
                 (long) matrices.rows() * matrices.cols(),
                 matrices.stride());
+    }
+
+    @Override
+    public final void orthogonalize(MatrixBatch m, MatrixBatch o) {
+        if (m.isPlain() && o.isPlain()) {
+            orthogonalize(batch(m), batch(o));
+            return;
+        }
+        if (plain == null) {
+            plain = matrices("matrices without gaps");
+        }
+        device.rearrange(m, plain);
+        orthogonalize(batch(plain), batch(plain));
+        device.rearrange(plain, o);
     }
 
     final void requireShape(Batch batch) {

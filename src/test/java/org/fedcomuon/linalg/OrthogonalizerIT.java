@@ -18,6 +18,7 @@ import org.fedcomuon.device.Devices;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.InstructionSet;
 import org.fedcomuon.device.Matrix;
+import org.fedcomuon.device.MatrixBatch;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -234,6 +235,38 @@ class OrthogonalizerIT {
                 assertThat(m.toFloats(1 + k * stride, size)).isEqualTo(alone[k]);
             }
             assertThat(m.toFloats(0, 1)).containsOnly(0f);
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("all")
+    void columnMajorAndPaddedInputIsTheSame(Orthogonalizer how) {
+        for (int[] shape : new int[][] {{9, 7}, {130, 140}}) {
+            int rows = shape[0];
+            int cols = shape[1];
+            float[] matrix =
+                    Spectrum.of(rows, cols, Spectrum.logarithmic(5, 2, 3), 17).floats();
+            float[] expected = orthogonalize(how, rows, cols, matrix);
+            int pitch = cols + 5;
+            Buffer padded = room(ElementType.FLOAT32, (long) rows * pitch);
+            Buffer columns = room(ElementType.FLOAT32, (long) rows * cols);
+            for (int i = 0; i < rows; i++) {
+                padded.copyIn((long) i * pitch, Arrays.copyOfRange(matrix, i * cols, (i + 1) * cols));
+            }
+            var in = new MatrixBatch(padded, 0, 1, 0, rows, cols, pitch, 1);
+            var out = new MatrixBatch(columns, 0, 1, 0, rows, cols, 1, rows);
+            try (Plan plan = how.plan(device, 1, rows, cols, ElementType.FLOAT32, ScaleRule.NONE)) {
+                plan.orthogonalize(in, out);
+                float[] turned = columns.toFloats(0, rows * cols);
+                for (int i = 0; i < rows; i++) {
+                    for (int j = 0; j < cols; j++) {
+                        assertThat(turned[j * rows + i]).isEqualTo(expected[i * cols + j]);
+                    }
+                }
+                assertThat(padded.toFloats(cols, 5)).containsOnly(0f);
+                assertThatThrownBy(() -> plan.orthogonalize(in.transpose(), out.transpose()))
+                        .isInstanceOf(DeviceException.InvalidOperand.class);
+            }
         }
     }
 

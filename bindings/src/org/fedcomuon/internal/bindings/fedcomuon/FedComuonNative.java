@@ -1882,6 +1882,79 @@ public class FedComuonNative extends FedComuonNative$shared {
         }
     }
 
+    private static class fcm_rearrange {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_rearrange");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_rearrange(fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int32_t element_bytes, const void *x, int64_t x_stride, int64_t x_row, int64_t x_col, void *y, int64_t y_stride, int64_t y_row, int64_t y_col, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_rearrange$descriptor() {
+        return fcm_rearrange.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_rearrange(fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int32_t element_bytes, const void *x, int64_t x_stride, int64_t x_row, int64_t x_col, void *y, int64_t y_stride, int64_t y_row, int64_t y_col, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_rearrange$handle() {
+        return fcm_rearrange.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_rearrange(fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int32_t element_bytes, const void *x, int64_t x_stride, int64_t x_row, int64_t x_col, void *y, int64_t y_stride, int64_t y_row, int64_t y_col, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_rearrange$address() {
+        return fcm_rearrange.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_rearrange(fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int32_t element_bytes, const void *x, int64_t x_stride, int64_t x_row, int64_t x_col, void *y, int64_t y_stride, int64_t y_row, int64_t y_col, fcm_error *error)
+     * }
+     */
+    public static int fcm_rearrange(MemorySegment context, long clients, long rows, long cols, int element_bytes, MemorySegment x, long x_stride, long x_row, long x_col, MemorySegment y, long y_stride, long y_row, long y_col, MemorySegment error) {
+        var mh$ = fcm_rearrange.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_rearrange", context, clients, rows, cols, element_bytes, x, x_stride, x_row, x_col, y, y_stride, y_row, y_col, error);
+            }
+            return (int)mh$.invokeExact(context, clients, rows, cols, element_bytes, x, x_stride, x_row, x_col, y, y_stride, y_row, y_col, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class fcm_multiply_workspace {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             FedComuonNative.C_INT,
