@@ -1,5 +1,6 @@
 package org.fedcomuon.linalg;
 
+import java.lang.foreign.ValueLayout;
 import org.fedcomuon.device.Batch;
 import org.fedcomuon.device.Blas;
 import org.fedcomuon.device.Buffer;
@@ -7,11 +8,12 @@ import org.fedcomuon.device.Device;
 import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.Matrix;
+import org.fedcomuon.device.MatrixBatch;
 import org.fedcomuon.device.Place;
 import org.fedcomuon.device.SchulzStep;
 
 /** Newton-Schulz in double precision, for reference work on a CPU: plain products, a matrix at a time. */
-final class DoubleSchulz extends Workroom {
+final class DoubleSchulz extends DirectionPlan {
     private final Coefficients coefficients;
     private final Buffer x;
     private final Buffer y;
@@ -32,7 +34,7 @@ final class DoubleSchulz extends Workroom {
     /** The first NaN or infinity of {@code count} matrices is an error that names it. */
     static void requireFinite(Buffer values, int count, long size) {
         for (long i = 0; i < count * size; i++) {
-            double value = values.segment().getAtIndex(java.lang.foreign.ValueLayout.JAVA_DOUBLE, i);
+            double value = values.segment().getAtIndex(ValueLayout.JAVA_DOUBLE, i);
             if (!Double.isFinite(value)) {
                 throw new DeviceException.NotFinite(
                         "matrix %d is not finite at element %d".formatted(i / size, i % size),
@@ -42,20 +44,15 @@ final class DoubleSchulz extends Workroom {
     }
 
     @Override
-    public void orthogonalize(Batch m, Batch o) {
-        requireShape(m);
-        requireShape(o);
-        for (int k = 0; k < count; k++) {
-            result.copyFrom(m.buffer(), m.offset() + k * m.stride(), k * size(), size());
-        }
+    MatrixBatch direction(Batch m) {
+        MatrixBatch all = MatrixBatch.of(result.batch(count, size()), rows, cols);
+        device.rearrange(MatrixBatch.of(m, rows, cols), all);
         requireFinite(result, count, size());
         for (int k = 0; k < count && size() > 0; k++) {
             iterate(k);
         }
         requireFinite(result, count, size());
-        for (int k = 0; k < count; k++) {
-            o.buffer().copyFrom(result, k * size(), o.offset() + k * o.stride(), size());
-        }
+        return all;
     }
 
     private void iterate(int k) {
@@ -99,11 +96,6 @@ final class DoubleSchulz extends Workroom {
             values[i] /= norm;
         }
         x.copyIn(0, values);
-    }
-
-    @Override
-    public void step(Batch m, double eta, Batch w) {
-        throw new IllegalArgumentException("weights are float32");
     }
 
     @Override

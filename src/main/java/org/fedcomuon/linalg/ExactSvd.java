@@ -26,7 +26,7 @@ public record ExactSvd() implements Orthogonalizer {
         return new Decomposition(device, count, rows, cols, type, scale);
     }
 
-    private static final class Decomposition extends Workroom {
+    private static final class Decomposition extends DirectionPlan {
         private final Buffer work;
         private final Buffer u;
         private final Buffer vt;
@@ -43,35 +43,17 @@ public record ExactSvd() implements Orthogonalizer {
         }
 
         @Override
-        public void orthogonalize(Batch m, Batch o) {
-            requireShape(o);
-            decompose(m);
-            copyTo(o, MatrixBatch.of(result.batch(count, size()), rows, cols));
-        }
-
-        @Override
-        public void step(Batch m, double eta, Batch w) {
-            if (type != ElementType.FLOAT32) {
-                throw new IllegalArgumentException("weights are float32");
-            }
-            requireShape(w);
-            decompose(m);
-            moveBy(eta, result.batch(count, size()), w);
-        }
-
-        private void decompose(Batch m) {
-            requireShape(m);
+        MatrixBatch direction(Batch m) {
             if (type == ElementType.FLOAT32) {
                 device.normalize(1, m, work.batch(count, size())); // also finds NaN, and keeps tiny ones from vanishing
             } else {
-                for (int k = 0; k < count; k++) {
-                    work.copyFrom(m.buffer(), m.offset() + k * m.stride(), k * size(), size());
-                }
+                device.rearrange(MatrixBatch.of(m, rows, cols), MatrixBatch.of(work.batch(count, size()), rows, cols));
                 DoubleSchulz.requireFinite(work, count, size());
             }
             for (int k = 0; k < count; k++) {
                 decompose(k);
             }
+            return MatrixBatch.of(result.batch(count, size()), rows, cols);
         }
 
         private void decompose(int k) {

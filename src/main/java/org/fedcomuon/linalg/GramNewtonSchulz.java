@@ -68,7 +68,7 @@ public record GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts
         return new Squares(device, count, rows, cols, scale);
     }
 
-    private final class Squares extends Workroom {
+    private final class Squares extends DirectionPlan {
         private final MatrixBatch identity;
         private final MatrixBatch z;
         private MatrixBatch x;
@@ -95,22 +95,7 @@ public record GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts
         }
 
         @Override
-        public void orthogonalize(Batch m, Batch o) {
-            requireShape(o);
-            iterate(m);
-            copyTo(o, x);
-        }
-
-        @Override
-        public void step(Batch m, double eta, Batch w) {
-            requireShape(w);
-            iterate(m);
-            moveBy(eta, batch(x), w);
-        }
-
-        /** Leaves the result in x. */
-        private void iterate(Batch m) {
-            requireShape(m);
+        MatrixBatch direction(Batch m) {
             device.normalize(coefficients.divisor(), m, batch(x));
             int from = 0;
             for (int restart : restarts) {
@@ -119,6 +104,7 @@ public record GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts
             }
             run(coefficients.steps().subList(from, coefficients.steps().size()));
             requireFinite(batch(x));
+            return x;
         }
 
         /** R = X X^T, Q = I; the steps; X = Q X. */

@@ -60,7 +60,7 @@ public record NewtonSchulz(Coefficients coefficients) implements Orthogonalizer 
     }
 
     /** Three products a step, one triangle of the two that are symmetric, sums folded in. */
-    private static final class Products extends Workroom {
+    private static final class Products extends DirectionPlan {
         private final Coefficients coefficients;
         private final MatrixBatch gram;
         private final MatrixBatch poly;
@@ -77,22 +77,7 @@ public record NewtonSchulz(Coefficients coefficients) implements Orthogonalizer 
         }
 
         @Override
-        public void orthogonalize(Batch m, Batch o) {
-            requireShape(o);
-            iterate(m);
-            copyTo(o, x);
-        }
-
-        @Override
-        public void step(Batch m, double eta, Batch w) {
-            requireShape(w);
-            iterate(m);
-            moveBy(eta, batch(x), w);
-        }
-
-        /** Leaves the result in x. */
-        private void iterate(Batch m) {
-            requireShape(m);
+        MatrixBatch direction(Batch m) {
             device.normalize(coefficients.divisor(), m, batch(x));
             for (SchulzStep step : coefficients.steps()) {
                 boolean wide = rows <= cols;
@@ -110,6 +95,7 @@ public record NewtonSchulz(Coefficients coefficients) implements Orthogonalizer 
                 y = swap;
             }
             requireFinite(batch(x));
+            return x;
         }
 
         @Override

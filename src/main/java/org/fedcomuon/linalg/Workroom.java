@@ -9,7 +9,6 @@ import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.MatrixBatch;
 import org.fedcomuon.device.Place;
-import org.fedcomuon.device.StepRule;
 import org.jspecify.annotations.Nullable;
 
 /** What the plans have in common: a device, a shape, a scale, and buffers that are closed together. */
@@ -122,18 +121,6 @@ abstract class Workroom implements Plan {
                     "the coefficients drive matrix %d out of range".formatted(place.client()),
                     new Place(place.client(), -1, place.index()));
         });
-    }
-
-    final void copyTo(Batch o, MatrixBatch result) {
-        for (int k = 0; k < count; k++) {
-            long from = result.offset() + k * result.stride();
-            o.buffer().copyFrom(result.buffer(), from, o.offset() + k * o.stride(), size());
-        }
-    }
-
-    /** For plans that have no fused step: {@code direction} holds U V^T. */
-    final void moveBy(double eta, Batch direction, Batch w) {
-        device.vectorStep(StepRule.PLAIN, eta * scale, direction, w);
     }
 
     @Override
