@@ -28,6 +28,7 @@ import org.fedcomuon.linalg.ScaleRule;
  * run evenly on a logarithmic scale from 1 down to 1 / condition.
  */
 public final class Compare {
+    private static final int WARM_UP = 2;
     private static final int ROUNDS = 5;
 
     private Compare() {}
@@ -92,7 +93,7 @@ public final class Compare {
             methods.forEach(method -> plans.put(
                     method, method.getValue().plan(device, 1, rows, cols, ElementType.FLOAT32, ScaleRule.NONE)));
             var seconds = new double[methods.size()][ROUNDS];
-            for (int round = -1; round < ROUNDS; round++) { // in turns; the first round warms up
+            for (int round = -WARM_UP; round < ROUNDS; round++) { // in turns
                 for (int i = 0; i < methods.size(); i++) {
                     long start = System.nanoTime();
                     plans.get(methods.get(i)).orthogonalize(m.batch(1, size), o.batch(1, size));
