@@ -110,17 +110,25 @@ public record ExactSvd() implements Orthogonalizer {
          */
         private int rank() {
             double epsilon = type == ElementType.FLOAT32 ? Math.ulp(1.0f) : Math.ulp(1.0);
-            double first = value(0);
-            double tolerance = 4 * Math.sqrt((double) Math.max(rows, cols)) * epsilon * first;
+            double[] values = singularValues();
+            double tolerance = 4 * Math.sqrt((double) Math.max(rows, cols)) * epsilon * values[0];
             int rank = 0;
-            while (rank < side() && value(rank) > tolerance) {
+            while (rank < values.length && values[rank] > tolerance) {
                 rank++;
             }
             return rank;
         }
 
-        private double value(int i) {
-            return type == ElementType.FLOAT32 ? s.toFloats(i, 1)[0] : s.toDoubles(i, 1)[0];
+        private double[] singularValues() {
+            if (type == ElementType.FLOAT64) {
+                return s.toDoubles(0, side());
+            }
+            float[] floats = s.toFloats(0, side());
+            var values = new double[floats.length];
+            for (int i = 0; i < values.length; i++) {
+                values[i] = floats[i];
+            }
+            return values;
         }
 
         @Override
