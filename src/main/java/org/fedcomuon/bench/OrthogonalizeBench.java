@@ -6,17 +6,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.global.torch;
 import org.fedcomuon.device.Blas;
 import org.fedcomuon.device.Buffer;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.Matrix;
 import org.fedcomuon.device.MatrixBlock;
-import org.fedcomuon.device.SchulzStep;
 import org.fedcomuon.device.SmallSchulz;
-import org.fedcomuon.device.StepRule;
 import org.fedcomuon.internal.OpenBlasLibrary;
 import org.fedcomuon.linalg.Auto;
 import org.fedcomuon.linalg.Coefficients;
@@ -28,7 +24,7 @@ import org.fedcomuon.linalg.ScaleRule;
 
 /**
  * The weight step {@code W -= eta O} of a Muon method against the ways people take it today, in one process and in
- * turns: libtorch a matrix at a time, at the best of its thread settings, and for small matrices loops over OpenBLAS
+ * turns: libtorch a matrix at a time, with every setting of its threads, and for small matrices loops over OpenBLAS
  * calls. Every peer must give our weights before anything is timed. How near the machine's limit we come is told by a
  * large product of OpenBLAS in the same run, on the multiplications that symmetry leaves.
  */
@@ -88,15 +84,15 @@ public final class OrthogonalizeBench {
         try (Buffer m = device.allocate("M", ElementType.FLOAT32, CLIENTS * perClient);
                 Buffer ours = device.allocate("W", ElementType.FLOAT32, CLIENTS * perClient);
                 Buffer theirs = device.allocate("W of the loop", ElementType.FLOAT32, CLIENTS * perClient);
-                var loop = new OpenBlasLoop(device, blocks);
-                var torch = new TorchMatrices()) {
+                var loop = new OpenBlasLoop(device, blocks, JORDAN.steps(), ETA);
+                var torch = new TorchMatrices(JORDAN.steps(), ETA)) {
             fillNormal(m);
             Runnable our = () ->
                     device.newtonSchulzStep(what, m.batch(CLIENTS, perClient), ETA, ours.batch(CLIENTS, perClient));
             our.run();
             for (boolean symmetric : new boolean[] {true, false}) {
                 theirs.zero();
-                loop.step(symmetric, m, theirs, perClient);
+                loop.step(symmetric, CLIENTS, m, theirs, perClient);
                 requireSame(ours, theirs.toFloats(0, (int) theirs.length()), 0);
             }
             for (int client = 0; client < CLIENTS; client++) {
@@ -119,7 +115,7 @@ public final class OrthogonalizeBench {
                     contest.add(
                             name,
                             () -> OpenBlasLibrary.setThreads(threads),
-                            () -> loop.step(symmetric, m, theirs, perClient));
+                            () -> loop.step(symmetric, CLIENTS, m, theirs, perClient));
                 }
             }
             addTorch(contest, "fp32", () -> torch.stepAll(false));
@@ -141,7 +137,7 @@ public final class OrthogonalizeBench {
         try (Buffer m = device.allocate("M", ElementType.FLOAT32, size);
                 Buffer w = device.allocate("W", ElementType.FLOAT32, size);
                 Plan plan = how.plan(device, 1, rows, cols, ElementType.FLOAT32, ScaleRule.NONE);
-                var torch = new TorchMatrices()) {
+                var torch = new TorchMatrices(JORDAN.steps(), ETA)) {
             fillNormal(m);
             torch.add(m, 0, rows, cols);
             Runnable our = () -> plan.step(m.batch(1, size), ETA, w.batch(1, size));
@@ -231,147 +227,6 @@ public final class OrthogonalizeBench {
         if (!(difference <= 1e-6 * whole)) {
             throw new IllegalStateException(
                     "the two sides disagree: %.3g of %.3g".formatted(Math.sqrt(difference), Math.sqrt(whole)));
-        }
-    }
-
-    /** Matrices and weights that libtorch holds. */
-    private static final class TorchMatrices implements AutoCloseable {
-        private final List<Tensor> momenta = new ArrayList<>();
-        private final List<Tensor> weights = new ArrayList<>();
-
-        void add(Buffer m, long offset, int rows, int cols) {
-            Tensor momentum = TorchPeer.tensor(m, offset, rows, cols);
-            momenta.add(momentum);
-            weights.add(torch.zeros_like(momentum));
-        }
-
-        void stepAll(boolean bfloat16) {
-            for (int i = 0; i < momenta.size(); i++) {
-                TorchPeer.step(momenta.get(i), bfloat16, JORDAN.steps(), ETA, weights.get(i));
-            }
-        }
-
-        void exactStepAll() {
-            for (int i = 0; i < momenta.size(); i++) {
-                TorchPeer.exactStep(momenta.get(i), ETA, weights.get(i));
-            }
-        }
-
-        List<float[]> weights() {
-            return weights.stream()
-                    .map(tensor -> {
-                        var values = new float[(int) tensor.numel()];
-                        tensor.data_ptr_float().get(values);
-                        return values;
-                    })
-                    .toList();
-        }
-
-        @Override
-        public void close() {
-            momenta.forEach(Tensor::close);
-            weights.forEach(Tensor::close);
-        }
-    }
-
-    /** The peer: what one writes without a batched kernel. Every operand is laid out before the clock starts. */
-    private static final class OpenBlasLoop implements AutoCloseable {
-        private final Device device;
-        private final Blas blas;
-        private final List<MatrixBlock> blocks;
-        private final Buffer x;
-        private final Buffer y;
-        private final Buffer gram;
-        private final Buffer poly;
-        private final Buffer norm;
-
-        OpenBlasLoop(Device device, List<MatrixBlock> blocks) {
-            this.device = device;
-            this.blas = device.blas();
-            this.blocks = blocks;
-            long largest =
-                    blocks.stream().mapToLong(b -> b.rows() * b.cols()).max().orElseThrow();
-            long side = blocks.stream().mapToLong(MatrixBlock::rows).max().orElseThrow();
-            x = device.allocate("X", ElementType.FLOAT32, largest);
-            y = device.allocate("Y", ElementType.FLOAT32, largest);
-            gram = device.allocate("A", ElementType.FLOAT32, side * side);
-            poly = device.allocate("B", ElementType.FLOAT32, side * side);
-            norm = device.allocate("norm", ElementType.FLOAT64, 1);
-        }
-
-        void step(boolean symmetric, Buffer m, Buffer w, long perClient) {
-            for (int client = 0; client < CLIENTS; client++) {
-                for (MatrixBlock block : blocks) {
-                    int rows = (int) block.rows();
-                    int cols = (int) block.cols();
-                    long size = (long) rows * cols;
-                    long at = block.momentumOffset();
-                    var momentum = m.batch(CLIENTS, perClient).client(client).slice(at, size);
-                    device.norm(momentum, norm);
-                    double inverse = 1 / norm.segment().get(ValueLayout.JAVA_DOUBLE, 0);
-                    MemorySegment.copy(m.segment(), 4 * (client * perClient + at), x.segment(), 0, 4 * size);
-                    scale(x, size, (float) inverse);
-                    Matrix from = Matrix.of(x, 0, rows, cols);
-                    Matrix to = Matrix.of(y, 0, rows, cols);
-                    for (SchulzStep step : JORDAN.steps()) {
-                        iterate(symmetric, step, from, to, rows, size);
-                        Matrix swap = from;
-                        from = to;
-                        to = swap;
-                    }
-                    device.vectorStep(
-                            StepRule.PLAIN,
-                            ETA,
-                            from.buffer().batch(1, size),
-                            w.batch(CLIENTS, perClient).client(client).slice(at, size));
-                }
-            }
-        }
-
-        private void iterate(boolean symmetric, SchulzStep step, Matrix from, Matrix to, int rows, long size) {
-            Matrix a = Matrix.of(gram, 0, rows, rows);
-            Matrix b = Matrix.of(poly, 0, rows, rows);
-            MemorySegment.copy(from.buffer().segment(), 0, to.buffer().segment(), 0, 4 * size);
-            if (symmetric) {
-                blas.syrk(Blas.Triangle.UPPER, Blas.Op.NONE, 1, from, 0, a);
-                mirror(gram, rows);
-                MemorySegment.copy(gram.segment(), 0, poly.segment(), 0, 4L * rows * rows);
-                blas.syrk(Blas.Triangle.UPPER, Blas.Op.NONE, step.c(), a, step.b(), b);
-                blas.symm(Blas.Side.LEFT, Blas.Triangle.UPPER, 1, b, from, step.a(), to);
-            } else {
-                blas.gemm(Blas.Op.NONE, Blas.Op.TRANSPOSE, 1, from, from, 0, a);
-                MemorySegment.copy(gram.segment(), 0, poly.segment(), 0, 4L * rows * rows);
-                blas.gemm(Blas.Op.NONE, Blas.Op.NONE, step.c(), a, a, step.b(), b);
-                blas.gemm(Blas.Op.NONE, Blas.Op.NONE, 1, b, from, step.a(), to);
-            }
-        }
-
-        private static void scale(Buffer buffer, long size, float factor) {
-            MemorySegment segment = buffer.segment();
-            for (long i = 0; i < size; i++) {
-                segment.setAtIndex(ValueLayout.JAVA_FLOAT, i, factor * segment.getAtIndex(ValueLayout.JAVA_FLOAT, i));
-            }
-        }
-
-        private static void mirror(Buffer square, int side) {
-            MemorySegment segment = square.segment();
-            for (long i = 0; i < side; i++) {
-                for (long j = 0; j < i; j++) {
-                    segment.setAtIndex(
-                            ValueLayout.JAVA_FLOAT,
-                            i * side + j,
-                            segment.getAtIndex(ValueLayout.JAVA_FLOAT, j * side + i));
-                }
-            }
-        }
-
-        @Override
-        public void close() {
-            norm.close();
-            poly.close();
-            gram.close();
-            y.close();
-            x.close();
         }
     }
 }

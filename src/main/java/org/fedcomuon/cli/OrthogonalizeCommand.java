@@ -211,16 +211,7 @@ final class OrthogonalizeCommand implements Runnable {
     }
 
     private static double[] get(Buffer o, Stack stack, int k) {
-        long at = (long) k * stack.size();
-        if (stack.type() == ElementType.FLOAT64) {
-            return o.toDoubles(at, stack.size());
-        }
-        float[] floats = o.toFloats(at, stack.size());
-        var values = new double[floats.length];
-        for (int i = 0; i < floats.length; i++) {
-            values[i] = floats[i];
-        }
-        return values;
+        return o.toDoubles((long) k * stack.size(), stack.size());
     }
 
     private void write(Arena arena, NpyArray input, Stack stack, Buffer o) {

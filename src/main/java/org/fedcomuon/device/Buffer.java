@@ -97,10 +97,16 @@ public final class Buffer implements AutoCloseable {
         return values;
     }
 
-    /** Reads {@code count} elements from {@code offset} on. */
+    /** Reads {@code count} elements from {@code offset} on; FLOAT32 is widened, which loses nothing. */
     public double[] toDoubles(long offset, int count) {
-        requireType(ElementType.FLOAT64);
         var values = new double[count];
+        if (type() == ElementType.FLOAT32) {
+            float[] floats = toFloats(offset, count);
+            for (int i = 0; i < count; i++) {
+                values[i] = floats[i];
+            }
+            return values;
+        }
         stage(offset, count, MemorySegment.ofArray(values), false);
         return values;
     }

@@ -105,7 +105,7 @@ public final class Compare {
             for (int i = 0; i < methods.size(); i++) {
                 Plan plan = plans.get(methods.get(i));
                 plan.orthogonalize(m.batch(1, size), o.batch(1, size));
-                Quality quality = Quality.of(device, rows, cols, exactly, nuclear, doubles(o, size));
+                Quality quality = Quality.of(device, rows, cols, exactly, nuclear, o.toDoubles(0, size));
                 Arrays.sort(seconds[i]);
                 entries.add(new CompareReport.Entry(
                         rows,
@@ -128,15 +128,6 @@ public final class Compare {
 
     private static String kind(Orthogonalizer how) {
         return how.name().split(" ", 2)[0];
-    }
-
-    private static double[] doubles(Buffer buffer, int size) {
-        float[] values = buffer.toFloats(0, size);
-        var result = new double[size];
-        for (int i = 0; i < size; i++) {
-            result[i] = values[i];
-        }
-        return result;
     }
 
     private static double[] spectrum(int count, double condition) {

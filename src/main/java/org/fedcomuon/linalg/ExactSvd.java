@@ -4,11 +4,9 @@ import org.fedcomuon.device.Batch;
 import org.fedcomuon.device.Blas;
 import org.fedcomuon.device.Buffer;
 import org.fedcomuon.device.Device;
-import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.Matrix;
 import org.fedcomuon.device.MatrixBatch;
-import org.fedcomuon.device.Place;
 
 /**
  * {@code U V^T} of the compact singular value decomposition. Directions whose singular value is zero, up to rounding,
@@ -60,17 +58,13 @@ public record ExactSvd() implements Orthogonalizer {
             if (size() == 0) {
                 return;
             }
-            try {
-                device.solver()
-                        .svd(
-                                Matrix.of(work, k * size(), rows, cols),
-                                s,
-                                0,
-                                Matrix.of(u, 0, rows, side()),
-                                Matrix.of(vt, 0, side(), cols));
-            } catch (DeviceException.NotFinite e) {
-                throw new DeviceException.NotFinite("NaN in matrix " + k, new Place(k, -1, -1));
-            }
+            device.solver()
+                    .svd(
+                            Matrix.of(work, k * size(), rows, cols),
+                            s,
+                            0,
+                            Matrix.of(u, 0, rows, side()),
+                            Matrix.of(vt, 0, side(), cols));
             int rank = rank();
             var out = Matrix.of(result, k * size(), rows, cols);
             if (rank == 0) {
@@ -110,25 +104,13 @@ public record ExactSvd() implements Orthogonalizer {
          */
         private int rank() {
             double epsilon = type == ElementType.FLOAT32 ? Math.ulp(1.0f) : Math.ulp(1.0);
-            double[] values = singularValues();
+            double[] values = s.toDoubles(0, side());
             double tolerance = 4 * Math.sqrt((double) Math.max(rows, cols)) * epsilon * values[0];
             int rank = 0;
             while (rank < values.length && values[rank] > tolerance) {
                 rank++;
             }
             return rank;
-        }
-
-        private double[] singularValues() {
-            if (type == ElementType.FLOAT64) {
-                return s.toDoubles(0, side());
-            }
-            float[] floats = s.toFloats(0, side());
-            var values = new double[floats.length];
-            for (int i = 0; i < values.length; i++) {
-                values[i] = floats[i];
-            }
-            return values;
         }
 
         @Override

@@ -30,6 +30,7 @@ class BufferIT {
             assertThat(floats.toFloats(3, many.length)).isEqualTo(many);
             assertThat(floats.toFloats(0, 3)).containsOnly(0f);
             assertThat(floats.segment().getAtIndex(ValueLayout.JAVA_FLOAT, 4)).isEqualTo(1f);
+            assertThat(floats.toDoubles(4, 2)).containsExactly(1.0, 2.0); // widened
             doubles.copyIn(1, 2.5, -1.0);
             assertThat(doubles.toDoubles(0, 3)).containsExactly(0, 2.5, -1.0);
             floats.zero();

@@ -57,12 +57,7 @@ final class Operands implements AutoCloseable {
     }
 
     static double[] client(Batch batch, int k) {
-        float[] values = batch.buffer().toFloats(batch.offset() + k * batch.stride(), (int) batch.length());
-        var result = new double[values.length];
-        for (int i = 0; i < values.length; i++) {
-            result[i] = values[i];
-        }
-        return result;
+        return batch.buffer().toDoubles(batch.offset() + k * batch.stride(), (int) batch.length());
     }
 
     static double[][] clients(Batch batch) {
