@@ -59,6 +59,10 @@ Arguments &Arguments::fraction(const char *name, double value) {
     return require(value >= 0.0 && value <= 1.0, "%s = %g is outside [0, 1]", name, value);
 }
 
+Arguments &Arguments::decay(const char *name, double value) {
+    return require(value >= 0.0 && value < 1.0, "%s = %g is outside [0, 1)", name, value);
+}
+
 Arguments &Arguments::batch(const char *name, const void *base, int64_t clients, int64_t n, int64_t stride,
                             int64_t element_bytes, bool written) {
     if (!ok() || clients == 0 || n == 0) return *this;
@@ -79,6 +83,13 @@ Arguments &Arguments::batch(const char *name, const void *base, int64_t clients,
     require(used_ < extents_.size(), "too many operands");
     if (ok()) extents_[used_++] = Extent{name, address, clients, n * element_bytes, stride * element_bytes, written};
     return *this;
+}
+
+Arguments &Arguments::mapped(const char *input, const float *x, int64_t x_stride, const char *output, float *y,
+                             int64_t y_stride, int64_t clients, int64_t n) {
+    require(x != y || x_stride == y_stride, "%s is %s but has another stride", output, input);
+    if (x != y) read(input, x, clients, n, x_stride);
+    return write(output, y, clients, n, y_stride);
 }
 
 Arguments &Arguments::view(const char *name, const void *base, int64_t clients, int64_t stride, int64_t rows, int64_t cols,

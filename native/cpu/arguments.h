@@ -39,6 +39,8 @@ class Arguments {
     Arguments &context(const void *context) { return require(context != nullptr, "the context is null"); }
     Arguments &sizes(int64_t clients, int64_t n);
     Arguments &fraction(const char *name, double value);
+    // A fraction of what is kept: all of it would mean that nothing ever changes.
+    Arguments &decay(const char *name, double value);
 
     // A batch of `clients` pieces of `n` elements. `written` pieces must not share memory with anything.
     Arguments &batch(const char *name, const void *base, int64_t clients, int64_t n, int64_t stride, int64_t element_bytes,
@@ -49,6 +51,9 @@ class Arguments {
     Arguments &write(const char *name, float *base, int64_t clients, int64_t n, int64_t stride) {
         return batch(name, base, clients, n, stride, sizeof(float), true);
     }
+    // An output and its input, which may be one and the same; then they lie alike.
+    Arguments &mapped(const char *input, const float *x, int64_t x_stride, const char *output, float *y, int64_t y_stride,
+                      int64_t clients, int64_t n);
     // The same for matrices whose rows and columns have strides of their own, both at least 1.
     Arguments &view(const char *name, const void *base, int64_t clients, int64_t stride, int64_t rows, int64_t cols,
                     int64_t row, int64_t col, int64_t element_bytes, bool written);

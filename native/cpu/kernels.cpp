@@ -6,6 +6,7 @@
 // the square of a float is exact in double.
 #include "kernels.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "product.h"
@@ -180,8 +181,87 @@ void step(int64_t n, double step, const float *__restrict m, float *__restrict w
     for (int64_t j = 0; j < n; ++j) w[j] -= static_cast<float>(step * static_cast<double>(m[j]));
 }
 
-void normalize(int64_t n, double factor, const float *x, float *y) {
+// x is y or apart from it, so there is no order to keep; ivdep says so, and the loop is vectorised in place too.
+void scale(int64_t n, double factor, const float *x, float *y) {
+#pragma GCC ivdep
     for (int64_t j = 0; j < n; ++j) y[j] = static_cast<float>(factor * static_cast<double>(x[j]));
+}
+
+// In double: the square of a float is exact there, so neither tiny nor huge changes are lost on the way to w, and the
+// sign of Yogi is that of the numbers as they are. Roots and quotients are rounded correctly by every CPU.
+template <bool Yogi>
+void adaptive_step_by(int64_t n, const AdaptiveStep &s, const float *__restrict delta, float *__restrict m,
+                      float *__restrict v, float *__restrict w) {
+    const double keep1 = s.beta1;
+    const double keep2 = s.beta2;
+    const double fresh1 = 1.0 - s.beta1;
+    const double fresh2 = 1.0 - s.beta2;
+    const double epsilon = s.epsilon;
+    const double eta = s.eta;
+    for (int64_t j = 0; j < n; ++j) {
+        const auto change = static_cast<double>(delta[j]);
+        const auto second = static_cast<double>(v[j]);
+        const double square = change * change;
+        const double momentum = keep1 * static_cast<double>(m[j]) + fresh1 * change;
+        double spread;
+        if constexpr (Yogi) {
+            const double sign = second > square ? 1.0 : second < square ? -1.0 : 0.0;
+            spread = second - fresh2 * square * sign;
+        } else {
+            spread = keep2 * second + fresh2 * square;
+        }
+        m[j] = static_cast<float>(momentum);
+        v[j] = static_cast<float>(spread);
+        w[j] = static_cast<float>(static_cast<double>(w[j]) + eta * momentum / (std::sqrt(spread) + epsilon));
+    }
+}
+
+void adaptive_step(int64_t n, const AdaptiveStep &s, const float *delta, float *m, float *v, float *w) {
+    if (s.yogi) {
+        adaptive_step_by<true>(n, s, delta, m, v, w);
+    } else {
+        adaptive_step_by<false>(n, s, delta, m, v, w);
+    }
+}
+
+inline uint32_t magnitude(const float *x) {
+    uint32_t bits;
+    std::memcpy(&bits, x, sizeof bits);
+    return bits & 0x7fffffffu;
+}
+
+void count_digits(int64_t n, Digit digit, uint32_t above, const float *x, uint32_t *counts) {
+    const uint32_t mask = (1u << digit.width) - 1u;
+    for (int64_t j = 0; j < n; ++j) {
+        const uint32_t bits = magnitude(x + j);
+        if (bits >> (digit.shift + digit.width) == above) ++counts[bits >> digit.shift & mask];
+    }
+}
+
+int64_t find_magnitude(int64_t n, uint32_t bits, int64_t nth, const float *__restrict x) {
+    for (int64_t start = 0; start < n; start += kStrip) {
+        const int64_t length = n - start < kStrip ? n - start : kStrip;
+        uint32_t here = 0;
+        for (int64_t j = 0; j < length; ++j) here += magnitude(x + start + j) == bits ? 1u : 0u;
+        if (here < nth) {
+            nth -= here;
+            continue;
+        }
+        for (int64_t j = start;; ++j) {
+            if (magnitude(x + j) == bits && --nth == 0) return j;
+        }
+    }
+    return -1;
+}
+
+void keep_magnitudes(int64_t n, uint32_t least, const float *x, float *y) {
+#pragma GCC ivdep
+    for (int64_t j = 0; j < n; ++j) {
+        uint32_t bits;
+        std::memcpy(&bits, x + j, sizeof bits);
+        bits = (bits & 0x7fffffffu) >= least ? bits : 0u;
+        std::memcpy(y + j, &bits, sizeof bits);
+    }
 }
 
 void average(int64_t clients, int64_t n, const double *weights, double total, float *x, int64_t stride) {
@@ -271,7 +351,11 @@ const Kernels &FCM_JOIN(kernels_, FCM_ISA)() {
                                    FCM_JOIN(product_pack_right_, FCM_ISA),
                                    FCM_JOIN(product_rows_, FCM_ISA),
                                    FCM_JOIN(product_mirror_, FCM_ISA),
-                                   normalize};
+                                   scale,
+                                   adaptive_step,
+                                   count_digits,
+                                   find_magnitude,
+                                   keep_magnitudes};
     return table;
 }
 

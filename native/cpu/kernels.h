@@ -46,6 +46,24 @@ constexpr int64_t kProductPanel = 48;   // columns of B packed side by side, a m
 // Sums run over pieces of this many elements; piece sums are added in order. Never a function of threads.
 constexpr int64_t kSumPiece = 16384;
 
+// The server's step of FedAdam and FedYogi.
+struct AdaptiveStep {
+    bool yogi;
+    double beta1;
+    double beta2;
+    double epsilon;
+    double eta;
+};
+
+// Magnitudes of floats order like their bits without the sign, 31 of them. They are searched digit by digit, the
+// highest first; a table of counts a digit stays in the first-level cache.
+struct Digit {
+    int shift;
+    int width;
+};
+constexpr Digit kMagnitudeDigits[] = {{20, 11}, {10, 10}, {0, 10}};
+constexpr int64_t kDigitValues = int64_t{1} << 11;  // of the widest
+
 struct Kernels {
     // y = a x + keep y
     void (*ema)(int64_t n, float a, float keep, const float *x, float *y);
@@ -83,8 +101,17 @@ struct Kernels {
     // Rows [row, row + rows) of the result's upper triangle, copied below the diagonal.
     void (*product_mirror)(const Product &p, int64_t row, int64_t rows);
 
-    // y = factor x, rounded once; x may be y
-    void (*normalize)(int64_t n, double factor, const float *x, float *y);
+    // y = factor x, rounded once, so that the factor may leave the range of float; x may be y
+    void (*scale)(int64_t n, double factor, const float *x, float *y);
+
+    void (*adaptive_step)(int64_t n, const AdaptiveStep &s, const float *delta, float *m, float *v, float *w);
+
+    // counts[i] += how many magnitudes have the value i in this digit, of those that have `above` above it
+    void (*count_digits)(int64_t n, Digit digit, uint32_t above, const float *x, uint32_t *counts);
+    // Where the magnitude `bits` occurs for the `nth` time, counted from 1; it does.
+    int64_t (*find_magnitude)(int64_t n, uint32_t bits, int64_t nth, const float *x);
+    // y = x where the magnitude is at least `least`, 0 elsewhere; x may be y
+    void (*keep_magnitudes)(int64_t n, uint32_t least, const float *x, float *y);
 };
 
 const Kernels &kernels_baseline();

@@ -136,9 +136,7 @@ fcm_status fcm_normalize(fcm_context *context, int64_t clients, int64_t n, doubl
         Arguments arguments(function, error);
         arguments.context(context).sizes(clients, n);
         arguments.require(divisor > 0.0 && std::isfinite(divisor), "divisor = %g is not a positive number", divisor);
-        arguments.require(x != y || x_stride == y_stride, "y is x but has another stride");
-        if (x != y) arguments.read("x", x, clients, n, x_stride);
-        arguments.write("y", y, clients, n, y_stride);
+        arguments.mapped("x", x, x_stride, "y", y, y_stride, clients, n);
         arguments.workspace(workspace, workspace_bytes, fcm::sum_bytes(arguments, clients, n)).disjoint();
         if (!arguments.ok() || clients == 0 || n == 0) return arguments.status();
         auto *sums = static_cast<double *>(workspace);
@@ -147,8 +145,8 @@ fcm_status fcm_normalize(fcm_context *context, int64_t clients, int64_t n, doubl
         const int64_t pieces = fcm::pieces_of(n);
         fcm::for_pieces(context, clients, n, [&](int64_t k, int64_t start, int64_t length, int64_t) {
             const double norm = sums[k * pieces];
-            context->kernels.normalize(length, norm == 0.0 ? 0.0 : 1.0 / (norm * divisor), x + k * x_stride + start,
-                                       y + k * y_stride + start);
+            context->kernels.scale(length, norm == 0.0 ? 0.0 : 1.0 / (norm * divisor), x + k * x_stride + start,
+                                   y + k * y_stride + start);
         });
         return fcm_status{FCM_OK};
     });

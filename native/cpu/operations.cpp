@@ -1,6 +1,5 @@
 // The update rules of the paper: checked arguments, then one kernel a piece, spread over clients and pieces.
 #include <algorithm>
-#include <atomic>
 #include <cinttypes>
 #include <cmath>
 
@@ -25,6 +24,23 @@ int64_t jacobian_length(Arguments &arguments, int64_t n, int64_t d) {
         arguments.require(product(n, d, &length), "n * d = %" PRId64 " * %" PRId64 " does not fit int64", n, d);
     }
     return length;
+}
+
+// What a projection asks for: a radius, and the norms of all clients that have elements.
+Arguments &projection(Arguments &arguments, int64_t clients, int64_t n, double radius, const double *norms) {
+    const int64_t used = n > 0 ? clients : 0;
+    return arguments.require(radius > 0.0, "radius = %g is not positive", radius)
+        .batch("norms", norms, 1, used, used, kDouble, false);
+}
+
+// A client whose norm is no number cannot be brought into the ball, and nobody is then.
+fcm_status check_norms(const char *function, int64_t clients, int64_t n, const double *norms, fcm_error *error) {
+    for (int64_t k = 0; k < clients && n > 0; ++k) {
+        if (!std::isfinite(norms[k])) {
+            return fail(error, FCM_NOT_FINITE, {k, -1, -1}, "%s: the norm of client %" PRId64 " is %g", function, k, norms[k]);
+        }
+    }
+    return FCM_OK;
 }
 
 }  // namespace
@@ -119,21 +135,14 @@ fcm_status fcm_project_compose_momentum(fcm_context *context, int64_t clients, i
     return guarded(function, error, [&] {
         Arguments arguments(function, error);
         arguments.context(context).sizes(clients, n).fraction("b", b);
-        arguments.require(radius > 0.0, "radius = %g is not positive", radius);
         const int64_t length_h = fcm::jacobian_length(arguments, n, d);
-        const int64_t used = n > 0 ? clients : 0;
         arguments.write("h", h, clients, length_h, h_stride)
-            .read("v", v, used, d, v_stride)
-            .write("m", m, clients, n, m_stride)
-            .batch("norms", norms, 1, used, used, fcm::kDouble, false)
-            .disjoint();
+            .read("v", v, n > 0 ? clients : 0, d, v_stride)
+            .write("m", m, clients, n, m_stride);
+        fcm::projection(arguments, clients, n, radius, norms).disjoint();
         if (!arguments.ok()) return arguments.status();
-        for (int64_t k = 0; k < used; ++k) {
-            if (!std::isfinite(norms[k])) {
-                return fcm::fail(error, FCM_NOT_FINITE, {k, -1, -1}, "%s: the norm of client %" PRId64 " is %g", function, k,
-                                 norms[k]);
-            }
-        }
+        const fcm_status status = fcm::check_norms(function, clients, n, norms, error);
+        if (status != FCM_OK) return status;
         const auto fresh = static_cast<float>(b);
         const auto keep = static_cast<float>(1.0 - b);
         fcm::for_pieces(context, clients, n, [&](int64_t k, int64_t start, int64_t length, int64_t) {
@@ -145,6 +154,25 @@ fcm_status fcm_project_compose_momentum(fcm_context *context, int64_t clients, i
             } else {
                 context->kernels.compose(length, d, n, fresh, keep, block, weights, out);
             }
+        });
+        return fcm_status{FCM_OK};
+    });
+}
+
+fcm_status fcm_project(fcm_context *context, int64_t clients, int64_t n, double radius, const double *norms, float *x,
+                       int64_t x_stride, fcm_error *error) {
+    constexpr const char *function = "fcm_project";
+    return guarded(function, error, [&] {
+        Arguments arguments(function, error);
+        arguments.context(context).sizes(clients, n).write("x", x, clients, n, x_stride);
+        fcm::projection(arguments, clients, n, radius, norms).disjoint();
+        if (!arguments.ok()) return arguments.status();
+        const fcm_status status = fcm::check_norms(function, clients, n, norms, error);
+        if (status != FCM_OK) return status;
+        fcm::for_pieces(context, clients, n, [&](int64_t k, int64_t start, int64_t length, int64_t) {
+            if (norms[k] <= radius) return;
+            float *piece = x + k * x_stride + start;
+            context->kernels.scale(length, radius / norms[k], piece, piece);
         });
         return fcm_status{FCM_OK};
     });
@@ -201,6 +229,33 @@ fcm_status fcm_vector_step(fcm_context *context, int64_t clients, int64_t n, int
     });
 }
 
+fcm_status fcm_adaptive_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double beta1, double beta2,
+                             double epsilon, double eta, const float *delta, int64_t delta_stride, float *m, int64_t m_stride,
+                             float *v, int64_t v_stride, float *w, int64_t w_stride, fcm_error *error) {
+    constexpr const char *function = "fcm_adaptive_step";
+    return guarded(function, error, [&] {
+        Arguments arguments(function, error);
+        arguments.context(context).sizes(clients, n);
+        arguments.require(rule == FCM_ADAM || rule == FCM_YOGI, "there is no adaptive rule %d", rule)
+            .decay("beta1", beta1)
+            .decay("beta2", beta2)
+            .require(epsilon > 0.0 && std::isfinite(epsilon), "epsilon = %g is not a positive number", epsilon)
+            .require(std::isfinite(eta), "eta = %g is not finite", eta)
+            .read("delta", delta, clients, n, delta_stride)
+            .write("m", m, clients, n, m_stride)
+            .write("v", v, clients, n, v_stride)
+            .write("w", w, clients, n, w_stride)
+            .disjoint();
+        if (!arguments.ok()) return arguments.status();
+        const fcm::AdaptiveStep step{rule == FCM_YOGI, beta1, beta2, epsilon, eta};
+        fcm::for_pieces(context, clients, n, [&](int64_t k, int64_t start, int64_t length, int64_t) {
+            context->kernels.adaptive_step(length, step, delta + k * delta_stride + start, m + k * m_stride + start,
+                                           v + k * v_stride + start, w + k * w_stride + start);
+        });
+        return fcm_status{FCM_OK};
+    });
+}
+
 fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n, const double *weights, float *x, int64_t x_stride,
                        fcm_error *error) {
     constexpr const char *function = "fcm_average";
@@ -243,23 +298,9 @@ fcm_status fcm_all_finite(fcm_context *context, int64_t clients, int64_t n, cons
         arguments.require(client != nullptr && index != nullptr, "the place for the answer is null");
         arguments.read("x", x, clients, n, x_stride);
         if (!arguments.ok()) return arguments.status();
-        // The smallest task that finds something wins, whoever finishes first.
-        std::atomic<int64_t> first{INT64_MAX};
-        fcm::for_pieces(context, clients, n, [&](int64_t k, int64_t start, int64_t length, int64_t task) {
-            int64_t known = first.load(std::memory_order_relaxed);
-            if (task > known || context->kernels.first_not_finite(length, x + k * x_stride + start) < 0) return;
-            while (task < known && !first.compare_exchange_weak(known, task, std::memory_order_relaxed)) {
-            }
-        });
-        const int64_t task = first.load();
-        *client = -1;
-        *index = -1;
-        if (task != INT64_MAX) {
-            const int64_t pieces = fcm::pieces_of(n);
-            const int64_t start = task % pieces * fcm::kSumPiece;
-            *client = task / pieces;
-            *index = start + context->kernels.first_not_finite(n - start, x + *client * x_stride + start);
-        }
+        const fcm::Place place = fcm::first_not_finite(context, clients, n, x, x_stride);
+        *client = place.client;
+        *index = place.index;
         return fcm_status{FCM_OK};
     });
 }

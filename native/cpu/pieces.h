@@ -1,6 +1,8 @@
 // Operations over long vectors run in pieces of kSumPiece elements, and so do their sums: never a function of threads.
 #pragma once
 
+#include <atomic>
+#include <cinttypes>
 #include <cmath>
 #include <cstdint>
 
@@ -44,6 +46,28 @@ inline void sum_pieces(fcm_context *context, int64_t clients, int64_t n, const f
     });
 }
 
+// The first NaN or Inf in client order; no place when there is none.
+inline Place first_not_finite(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t stride) {
+    // The smallest task that finds something wins, whoever finishes first.
+    std::atomic<int64_t> first{INT64_MAX};
+    for_pieces(context, clients, n, [&](int64_t k, int64_t start, int64_t length, int64_t task) {
+        int64_t known = first.load(std::memory_order_relaxed);
+        if (task > known || context->kernels.first_not_finite(length, x + k * stride + start) < 0) return;
+        while (task < known && !first.compare_exchange_weak(known, task, std::memory_order_relaxed)) {
+        }
+    });
+    const int64_t task = first.load();
+    if (task == INT64_MAX) return {};
+    const int64_t k = task / pieces_of(n);
+    const int64_t start = task % pieces_of(n) * kSumPiece;
+    return {k, -1, start + context->kernels.first_not_finite(n - start, x + k * stride + start)};
+}
+
+inline fcm_status fail_not_finite(const char *function, const char *name, Place place, fcm_error *error) {
+    return fail(error, FCM_NOT_FINITE, place, "%s: %s of client %" PRId64 " is not finite at element %" PRId64, function,
+                name, place.client, place.index);
+}
+
 // Leaves client k's norm in its first sum, sums[k * pieces_of(n)], if all of them are finite; otherwise says where
 // what is called `name` is not.
 inline fcm_status finite_norms(const char *function, const char *name, fcm_context *context, int64_t clients, int64_t n,
@@ -53,9 +77,8 @@ inline fcm_status finite_norms(const char *function, const char *name, fcm_conte
     for (int64_t k = 0; k < clients && n > 0; ++k) {
         const double norm = norm_of(sums, k, pieces);
         if (!std::isfinite(norm)) {
-            const auto index = static_cast<long long>(context->kernels.first_not_finite(n, x + k * stride));
-            return fail(error, FCM_NOT_FINITE, {k, -1, index}, "%s: %s of client %lld is not finite at element %lld", function,
-                        name, static_cast<long long>(k), index);
+            const int64_t index = context->kernels.first_not_finite(n, x + k * stride);
+            return fail_not_finite(function, name, {k, -1, index}, error);
         }
         sums[k * pieces] = norm;
     }

@@ -33,7 +33,7 @@ extern "C" {
 #endif
 
 /* Raised whenever a signature, a struct or a meaning below changes. */
-#define FCM_ABI_VERSION 2
+#define FCM_ABI_VERSION 3
 
 typedef int32_t fcm_status;
 enum {
@@ -152,6 +152,14 @@ FCM_API fcm_status fcm_project_compose_momentum(fcm_context *context, int64_t cl
                                                 int64_t h_stride, const float *v, int64_t v_stride, float *m,
                                                 int64_t m_stride, fcm_error *error);
 
+/*
+ * x_k = min(1, radius/norms[k]) x_k; a client inside the ball is not written. radius > 0, infinity for no projection.
+ * norms as fcm_norm or fcm_storm left them; one that is not finite is FCM_NOT_FINITE with its client, and nothing is
+ * written.
+ */
+FCM_API fcm_status fcm_project(fcm_context *context, int64_t clients, int64_t n, double radius, const double *norms,
+                               float *x, int64_t x_stride, fcm_error *error);
+
 /* norms[k] = ||x_k||, summed in double in a fixed order, so neither 1e-30 nor 1e30 is lost. */
 FCM_API fcm_status fcm_norm(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride,
                             double *norms, void *workspace, int64_t workspace_bytes, fcm_error *error);
@@ -163,6 +171,29 @@ enum { FCM_STEP_PLAIN = 0, FCM_STEP_NORMALIZED = 1 };
 FCM_API fcm_status fcm_vector_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double eta,
                                    const float *m, int64_t m_stride, float *w, int64_t w_stride, void *workspace,
                                    int64_t workspace_bytes, fcm_error *error);
+
+enum { FCM_ADAM = 0, FCM_YOGI = 1 };
+
+/*
+ * The server's step of FedAdam and FedYogi, in one pass; delta points where w is to go, so it is added:
+ *   m = beta1 m + (1-beta1) delta
+ *   v = beta2 v + (1-beta2) delta^2 (Adam),  or  v - (1-beta2) delta^2 sign(v - delta^2) (Yogi)
+ *   w += eta m / (sqrt(v) + epsilon)
+ * In double; m, v and w are each rounded once, w from the m and v before rounding. beta1 and beta2 in [0, 1),
+ * epsilon > 0. What is not finite is carried on, not looked for.
+ */
+FCM_API fcm_status fcm_adaptive_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double beta1,
+                                     double beta2, double epsilon, double eta, const float *delta, int64_t delta_stride,
+                                     float *m, int64_t m_stride, float *v, int64_t v_stride, float *w, int64_t w_stride,
+                                     fcm_error *error);
+
+/*
+ * y = the k elements of x of largest magnitude, zeros elsewhere, for every client; among equal magnitudes the lower
+ * index wins. 0 <= k <= n. y may be x, with the same stride. NaN or Inf is FCM_NOT_FINITE with client and index, and
+ * nothing is written.
+ */
+FCM_API fcm_status fcm_top_k(fcm_context *context, int64_t clients, int64_t n, int64_t k, const float *x,
+                             int64_t x_stride, float *y, int64_t y_stride, fcm_error *error);
 
 /*
  * Every x_k becomes the mean of all, summed in double in client order, in one pass. weights may be NULL

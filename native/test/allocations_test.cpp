@@ -142,6 +142,15 @@ TEST(operations_do_not_allocate) {
              return fcm_project_compose_momentum(device, kClients, kN / 2, 2, 1.0, norms, 0.5, x.data(), kN, v, 0,
                                                  y.data(), kN, &error);
          }},
+        {"project", [&] { return fcm_project(device, kClients, kN, 1.0, norms, x.data(), kN, &error); }},
+        {"adaptive_step",
+         [&] {
+             return fcm_adaptive_step(device, kClients, kN / 2, FCM_YOGI, 0.9, 0.99, 1e-3, 0.5, x.data(), kN, y.data(),
+                                      kN, z.data(), kN, z.data() + kN / 2, kN, &error);
+         }},
+        {"top_k", [&] { return fcm_top_k(device, kClients, kN, kN / 10, x.data(), kN, y.data(), kN, &error); }},
+        {"top_k of one",
+         [&] { return fcm_top_k(device, 1, kN, kN / 10, x.data(), kN, x.data(), kN, &error); }},
         {"norm", [&] { return fcm_norm(device, kClients, kN, x.data(), kN, norms, sums.data(), sum_bytes, &error); }},
         {"vector_step",
          [&] {

@@ -116,6 +116,83 @@ TEST(a_projection_refuses_norms_that_are_no_numbers) {
     }
 }
 
+TEST(a_plain_projection_refuses_them_too) {
+    Device device;
+    for (const double bad : {double{kNaN}, double{kInf}, -double{kInf}}) {
+        for (const double radius : {0.5, double{kInf}}) {
+            Floats x(3, 20000, 1, 3);
+            Random random(1);
+            const auto before = x.randomize(random).values();
+            const double norms[3] = {1.0, bad, bad};
+            const auto project = [&](fcm_error *e) {
+                return fcm_project(device, 3, 20000, radius, norms, x.data(), x.stride(), e);
+            };
+            refused(FCM_NOT_FINITE, "fcm_project", "a norm", project);
+            fcm_error error{};
+            project(&error);
+            CHECK(error.client == 1 && error.block == -1 && error.index == -1, "(%ld, %ld, %ld)", long(error.client),
+                  long(error.block), long(error.index));
+            CHECK(x.is(before), "something was written for %g", bad);
+        }
+    }
+}
+
+// Also where all or none are asked for: what was refused once is refused always.
+TEST(top_k_refuses_and_writes_nothing) {
+    constexpr int64_t kClients = 4;
+    constexpr int64_t kN = 40000;
+    const std::vector<std::vector<Place>> plantings = {
+        {{0, 0}}, {{1, 39999}, {2, 0}}, {{3, 16384}, {3, 16385}}, {{2, 20000}, {2, 39999}, {3, 1}}};
+    for (const int32_t threads : {1, 2, 8}) {
+        Device device(threads);
+        for (size_t p = 0; p < plantings.size(); ++p) {
+            Floats x(kClients, kN, 1, 1);
+            Floats y(kClients, kN, 2, 3);
+            Random random(p);
+            x.randomize(random);
+            for (const Place &place : plantings[p]) x[place.client][place.index] = kBad[p % 4];
+            const auto x_before = x.values();
+            const auto y_before = y.randomize(random).values();
+            for (const int64_t k : {int64_t{0}, int64_t{100}, kN}) {
+                for (Floats *out : {&x, &y}) {
+                    const auto top = [&](fcm_error *e) {
+                        return fcm_top_k(device, kClients, kN, k, x.data(), x.stride(), out->data(), out->stride(), e);
+                    };
+                    refused(FCM_NOT_FINITE, "fcm_top_k", "NaN in x", top);
+                    fcm_error error{};
+                    top(&error);
+                    CHECK(error.client == plantings[p][0].client && error.index == plantings[p][0].index &&
+                              error.block == -1,
+                          "%d threads: (%ld, %ld, %ld)", threads, long(error.client), long(error.block),
+                          long(error.index));
+                }
+            }
+            CHECK(x.is(x_before) && y.is(y_before), "%d threads: something was written", threads);
+        }
+    }
+}
+
+// An adaptive step does not look, but it does not hide either: the element is lost, its neighbours are not.
+TEST(an_adaptive_step_carries_nan_on) {
+    for (const int32_t isa : isas()) {
+        Device device(1, isa);
+        for (const int32_t rule : {FCM_ADAM, FCM_YOGI}) {
+            Floats delta(1, 40), m(1, 40), v(1, 40), w(1, 40);
+            for (Floats *operand : {&delta, &m, &v, &w}) operand->fill(0.5f);
+            delta.data()[17] = kNaN;
+            CHECK(fcm_adaptive_step(device, 1, 40, rule, 0.9, 0.99, 1e-3, 0.5, delta.data(), 40, m.data(), 40, v.data(), 40,
+                                    w.data(), 40, nullptr) == FCM_OK,
+                  "status");
+            for (int64_t j = 0; j < 40; ++j) {
+                for (const Floats *operand : {&m, &v, &w}) {
+                    CHECK(std::isnan(operand->data()[j]) == (j == 17), "isa %d, rule %d: element %ld is %g", isa, rule,
+                          long(j), double{operand->data()[j]});
+                }
+            }
+        }
+    }
+}
+
 // How a NaN in a gradient reaches the user: storm carries it into the norm, the projection names the client.
 TEST(a_nan_gradient_is_reported_by_the_projection) {
     Device device;

@@ -243,6 +243,40 @@ TEST(project_compose_momentum_matches_reference) {
     });
 }
 
+TEST(project_matches_reference) {
+    Accuracy accuracy("project");
+    for_cases([&](fcm_context *context, const Case &c, Random &random) {
+        const auto x = c.operand(0, c.n);
+        const auto before = x->randomize(random).values();
+        Doubles norms(1, c.clients, 1);
+        for (int64_t k = 0; k < c.clients; ++k) norms.data()[k] = reference::norm(c.n, (*x)[k]);
+        const auto norms_before = norms.values();
+        // Some clients are inside the ball, some outside, and the middle one is exactly on its border; alone, it is
+        // outside.
+        const double radius = norms.data()[c.clients / 2] * (c.clients == 1 ? 0.3 : 1.0);
+        fcm_error error{};
+        CHECK(fcm_project(context, c.clients, c.n, radius, norms.data(), x->data(), x->stride(), &error) == FCM_OK, "%s",
+              words(error));
+        for (int64_t k = 0; k < c.clients; ++k) {
+            const float *old = before.data() + k * c.n;
+            if (norms.data()[k] <= radius) {
+                CHECK(std::memcmp((*x)[k], old, static_cast<size_t>(c.n) * sizeof(float)) == 0, "%s: was written",
+                      c.at(k, -1).c_str());
+                continue;
+            }
+            for (int64_t j = 0; j < c.n; ++j) {
+                reference::Number wanted;
+                wanted.add(radius / norms.data()[k] * double{old[j]});
+                accuracy.expect((*x)[k][j], reference::rounded_once(wanted), 1.01, [&] { return c.at(k, j); });
+            }
+            CHECK(std::fabs(reference::norm(c.n, (*x)[k]) / radius - 1.0) <= 1e-6, "%s: the norm is %g of the radius",
+                  c.at(k, -1).c_str(), reference::norm(c.n, (*x)[k]) / radius);
+        }
+        CHECK(norms.is(norms_before), "%s: the norms were written", c.at(-1, -1).c_str());
+        check_guards(c, *x, norms);
+    });
+}
+
 TEST(norm_matches_reference) {
     for_cases([&](fcm_context *context, const Case &c, Random &random) {
         const auto x = c.operand(0, c.n);
@@ -291,6 +325,167 @@ TEST(vector_step_matches_reference) {
     });
 }
 
+TEST(adaptive_step_matches_reference) {
+    Accuracy first("adaptive_step, m");
+    Accuracy second("adaptive_step, v");
+    Accuracy weights("adaptive_step, w");
+    for_cases([&](fcm_context *context, const Case &c, Random &random) {
+        if (c.n > 1000 && c.clients > 5) return;  // nothing new, and slow under a sanitizer
+        const auto delta = c.operand(0, c.n);
+        const auto m = c.operand(1, c.n);
+        const auto v = c.operand(2, c.n);
+        const auto w = c.operand(3, c.n);
+        delta->randomize(random);
+        for (const int32_t rule : {FCM_ADAM, FCM_YOGI}) {
+            // with beta = 0 a moment is that of the last change alone
+            const double beta1 = c.gap == 0 ? 0.9 : 0.0;
+            const double beta2 = c.clients == 2 ? 0.0 : 0.75;
+            const double epsilon = 0.01;
+            const double eta = rule == FCM_ADAM ? 0.3 : -1.7;
+            const auto m_before = m->randomize(random).values();
+            v->randomize(random);
+            // second moments are not negative; some are zero, and some exactly the square of the change
+            for_elements(c, [&](int64_t k, int64_t j, auto) {
+                float &moment = (*v)[k][j];
+                moment = std::fabs(moment);
+                if (j % 7 == 3) moment = 0.0f;
+                if (j % 7 == 5) {
+                    (*delta)[k][j] = std::round((*delta)[k][j] * 16.0f) / 16.0f;
+                    moment = (*delta)[k][j] * (*delta)[k][j];
+                }
+            });
+            const auto delta_used = delta->values();
+            const auto v_before = v->values();
+            const auto w_before = w->randomize(random).values();
+            fcm_error error{};
+            CHECK(fcm_adaptive_step(context, c.clients, c.n, rule, beta1, beta2, epsilon, eta, delta->data(),
+                                    delta->stride(), m->data(), m->stride(), v->data(), v->stride(), w->data(),
+                                    w->stride(), &error) == FCM_OK,
+                  "%s", words(error));
+            for_elements(c, [&](int64_t k, int64_t j, auto where) {
+                const auto i = static_cast<size_t>(k * c.n + j);
+                const reference::Adaptive wanted = reference::adaptive_step(
+                    rule == FCM_YOGI, beta1, beta2, epsilon, eta, delta_used[i], m_before[i], v_before[i], w_before[i]);
+                first.expect((*m)[k][j], reference::rounded_once(wanted.m), 1.01, where);
+                second.expect((*v)[k][j], reference::rounded_once(wanted.v), 1.01, where);
+                weights.expect((*w)[k][j], reference::rounded_once(wanted.w), 1.01, where);
+                CHECK((*v)[k][j] >= 0.0f, "%s: a second moment of %g", c.at(k, j).c_str(), double{(*v)[k][j]});
+            });
+            CHECK(delta->is(delta_used), "%s: delta was written", c.at(-1, -1).c_str());
+        }
+        check_guards(c, *delta, *m, *v, *w);
+    });
+}
+
+// By hand: m = 1/2 m + 1/2 delta, then v, then w += m / (sqrt(v) + 1/4).
+TEST(adaptive_step_by_hand) {
+    for (const int32_t isa : isas()) {
+        Device device(1, isa);
+        for (const int32_t rule : {FCM_ADAM, FCM_YOGI}) {
+            // v above, below and exactly at delta^2, and a first step from zero
+            const float delta[4] = {2.0f, -3.0f, 2.0f, -4.0f};
+            float m[4] = {4.0f, 1.0f, -2.0f, 0.0f};
+            float v[4] = {8.0f, 1.0f, 4.0f, 0.0f};
+            float w[4] = {10.0f, 10.0f, 10.0f, 10.0f};
+            CHECK(fcm_adaptive_step(device, 1, 4, rule, 0.5, 0.75, 0.25, 1.0, delta, 4, m, 4, v, 4, w, 4, nullptr) ==
+                      FCM_OK,
+                  "status");
+            const float wanted_m[4] = {3.0f, -1.0f, 0.0f, -2.0f};
+            const float adam[4] = {7.0f, 3.0f, 4.0f, 4.0f};
+            const float yogi[4] = {7.0f, 3.25f, 4.0f, 4.0f};
+            const float *wanted_v = rule == FCM_ADAM ? adam : yogi;
+            for (int j = 0; j < 4; ++j) {
+                const double step = double{wanted_m[j]} / (std::sqrt(double{wanted_v[j]}) + 0.25);
+                CHECK(m[j] == wanted_m[j] && v[j] == wanted_v[j] && w[j] == static_cast<float>(10.0 + step),
+                      "isa %d, rule %d, element %d: m %g, v %g, w %g", isa, rule, j, double{m[j]}, double{v[j]},
+                      double{w[j]});
+            }
+        }
+    }
+}
+
+TEST(top_k_keeps_the_largest) {
+    for_cases([&](fcm_context *context, const Case &c, Random &random) {
+        if (c.n > 1000 && c.clients > 5) return;  // nothing new, and slow under a sanitizer
+        const auto x = c.operand(0, c.n);
+        const auto y = c.operand(1, c.n);
+        x->randomize(random);
+        // Numbers that differ in all digits of their bits, in the lowest only, or hardly ever; and zeros of either sign.
+        for_elements(c, [&](int64_t k, int64_t j, auto) {
+            auto bits = static_cast<uint32_t>(random.bits());
+            switch ((k + c.gap + c.shift) % 4) {
+                case 0: return;
+                case 1: bits &= 0xff7fffffu; break;
+                case 2: bits = (bits & 0x800001ffu) | 0x3f800200u; break;
+                default: bits = j % 5 == 0 ? bits & 0x80000000u : (bits & 0x80c00000u) | 0x3f000000u;
+            }
+            std::memcpy((*x)[k] + j, &bits, sizeof bits);
+        });
+        const auto before = x->values();
+        std::vector<std::vector<int64_t>> orders;
+        for (int64_t k = 0; k < c.clients; ++k) orders.push_back(reference::by_magnitude(c.n, (*x)[k]));
+        for (const int64_t keep : {int64_t{0}, int64_t{1}, c.n / 100, c.n / 2, c.n - 1, c.n}) {
+            std::vector<float> wanted(before.size(), 0.0f);
+            for (int64_t k = 0; k < c.clients; ++k) {
+                for (int64_t i = 0; i < keep; ++i) {
+                    const auto at = static_cast<size_t>(k * c.n + orders[static_cast<size_t>(k)][static_cast<size_t>(i)]);
+                    wanted[at] = before[at];
+                }
+            }
+            y->fill(kNaN);
+            fcm_error error{};
+            CHECK(fcm_top_k(context, c.clients, c.n, keep, x->data(), x->stride(), y->data(), y->stride(), &error) ==
+                      FCM_OK,
+                  "%s", words(error));
+            CHECK(y->is(wanted), "%s: %ld of them", c.at(-1, -1).c_str(), long(keep));
+            CHECK(x->is(before), "%s: x was written", c.at(-1, -1).c_str());
+            CHECK(fcm_top_k(context, c.clients, c.n, keep, x->data(), x->stride(), x->data(), x->stride(), &error) ==
+                      FCM_OK,
+                  "%s", words(error));
+            CHECK(x->is(wanted), "%s: %ld of them in place", c.at(-1, -1).c_str(), long(keep));
+            x->set(before);
+        }
+        check_guards(c, *x, *y);
+    });
+}
+
+// One long vector is cut into pieces, and where it is cut must not show: equal magnitudes of both signs, the last of
+// those that stay at the border of a piece or next to it.
+TEST(top_k_prefers_the_lower_index) {
+    constexpr int64_t kN = 50000;
+    for (const int32_t isa : isas()) {
+        for (const int32_t threads : {1, 3}) {
+            Device device(threads, isa);
+            Floats x(1, kN, 1);
+            Floats y(1, kN, 2);
+            std::vector<float> values(kN);
+            // every third is a 2, the others are 1, of alternating signs
+            for (int64_t j = 0; j < kN; ++j) {
+                values[static_cast<size_t>(j)] = (j % 3 == 1 ? 2.0f : 1.0f) * (j % 2 == 0 ? 1.0f : -1.0f);
+            }
+            x.set(values);
+            for (const int64_t twos : {5461, 5462, 10922, 10923, 16666, 16667}) {
+                auto wanted = values;
+                int64_t left = twos;
+                for (float &value : wanted) {
+                    if (std::fabs(value) != 2.0f || left-- <= 0) value = 0.0f;
+                }
+                CHECK(fcm_top_k(device, 1, kN, twos, x.data(), kN, y.data(), kN, nullptr) == FCM_OK, "status");
+                CHECK(y.is(wanted), "isa %d, %d threads: %ld twos", isa, threads, long(twos));
+            }
+            for (const int64_t ones : {1, 10922, 10923, 20000, 33333}) {
+                auto wanted = values;
+                int64_t left = ones;
+                for (float &value : wanted) {
+                    if (std::fabs(value) == 1.0f && left-- <= 0) value = 0.0f;
+                }
+                CHECK(fcm_top_k(device, 1, kN, 16667 + ones, x.data(), kN, y.data(), kN, nullptr) == FCM_OK, "status");
+                CHECK(y.is(wanted), "isa %d, %d threads: %ld ones", isa, threads, long(ones));
+            }
+        }
+    }
+}
+
 TEST(average_matches_reference) {
     Accuracy uniform("average, uniform");
     Accuracy weighted("average, weighted");
@@ -321,10 +516,7 @@ TEST(average_matches_reference) {
                     const double weight = with_weights ? weights.data()[k] : 1.0;
                     if (weight > 0.0) mean.add(weight * double{before[static_cast<size_t>(k * c.n + j)]} / total);
                 }
-                // Summed in double, rounded to float once: that is one u of the value, not of the terms. What
-                // double loses, some 2^-53 of the terms a client, is 1e-7 u of them.
-                const reference::Number rounded{mean.value, std::fabs(mean.value) + 1e-7 * mean.size};
-                (with_weights ? weighted : uniform).expect((*x)[0][j], rounded, 1.01, where);
+                (with_weights ? weighted : uniform).expect((*x)[0][j], reference::rounded_once(mean), 1.01, where);
             }
             for (int64_t k = 1; k < c.clients; ++k) {
                 CHECK(std::memcmp((*x)[k], (*x)[0], static_cast<size_t>(c.n) * sizeof(float)) == 0,
@@ -461,6 +653,46 @@ TEST(projection_of_extreme_numbers) {
     }
 }
 
+TEST(project_of_extreme_numbers) {
+    for (const int32_t isa : isas()) {
+        Device device(2, isa);
+        for (const double radius : {1e-4, 1e-8, 1e-12}) {
+            Floats x(1, 67);
+            Random random(5);
+            x.randomize(random);
+            for (int64_t j = 0; j < 67; ++j) x.data()[j] *= 1e35f;
+            const double norm = reference::norm(67, x.data());
+            CHECK(fcm_project(device, 1, 67, radius, &norm, x.data(), 67, nullptr) == FCM_OK, "status");
+            const double after = reference::norm(67, x.data());
+            CHECK(std::fabs(after / radius - 1.0) <= 1e-6, "isa %d: the norm is %g, the radius %g", isa, after, radius);
+        }
+    }
+}
+
+// Squares of these are no floats, but the step that they lead to is an ordinary number.
+TEST(adaptive_step_of_extreme_numbers) {
+    for (const int32_t isa : isas()) {
+        Device device(2, isa);
+        for (const float value : {1e-40f, 1e-25f, 1e25f, 3e38f}) {
+            for (const int32_t rule : {FCM_ADAM, FCM_YOGI}) {
+                Floats delta(1, 37), m(1, 37), v(1, 37), w(1, 37);
+                delta.fill(value);
+                m.fill(0.0f);
+                v.fill(0.0f);
+                w.fill(0.0f);
+                CHECK(fcm_adaptive_step(device, 1, 37, rule, 0.9, 0.99, 1e-300, 1.0, delta.data(), 37, m.data(), 37,
+                                        v.data(), 37, w.data(), 37, nullptr) == FCM_OK,
+                      "status");
+                // 0.1 delta / sqrt(0.01 delta^2)
+                for (int64_t j = 0; j < 37; ++j) {
+                    CHECK(std::fabs(w.data()[j] - 1.0f) <= 1e-6f, "isa %d, rule %d: %g moves w by %g", isa, rule,
+                          double{value}, double{w.data()[j]});
+                }
+            }
+        }
+    }
+}
+
 // ---- Special arguments ----------------------------------------------------------------------------------------
 
 // 0 * NaN is NaN: multiplying what should not be read shows.
@@ -521,6 +753,16 @@ TEST(an_infinite_radius_leaves_h_alone) {
               FCM_OK,
           "status");
     CHECK(m.is(other.values()), "without a projection both give the same bits");
+}
+
+TEST(an_infinite_radius_projects_nobody) {
+    Device device;
+    Random random(14);
+    Floats x(3, 20000, 1, 2);
+    const auto before = x.randomize(random).values();
+    const double norms[3] = {0.0, 1e300, 1.0};
+    CHECK(fcm_project(device, 3, 20000, double{kInf}, norms, x.data(), x.stride(), nullptr) == FCM_OK, "status");
+    CHECK(x.is(before), "x was written");
 }
 
 TEST(a_zero_vector_takes_no_normalized_step) {
@@ -590,6 +832,19 @@ TEST(stride_zero_is_a_broadcast) {
              return fcm_project_compose_momentum(device, kClients, kN, 1, 0.5, norms.data(), 0.3, h.data(), kN,
                                                  b.data(), b.stride(), out.data(), out.stride(), nullptr);
          }},
+        {"adaptive step",
+         [&](const Floats &a, const Floats &, Floats &out) {
+             Floats m(kClients, kN);
+             Floats v(kClients, kN);
+             m.set(start);
+             v.fill(0.5f);
+             return fcm_adaptive_step(device, kClients, kN, FCM_YOGI, 0.9, 0.99, 1e-3, 0.3, a.data(), a.stride(),
+                                      m.data(), kN, v.data(), kN, out.data(), out.stride(), nullptr);
+         }},
+        {"top k",
+         [&](const Floats &a, const Floats &, Floats &out) {
+             return fcm_top_k(device, kClients, kN, 777, a.data(), a.stride(), out.data(), out.stride(), nullptr);
+         }},
         {"norm",
          [&](const Floats &a, const Floats &, Floats &out) {
              const fcm_status status = fcm_norm(device, kClients, kN, a.data(), a.stride(), norms.data(),
@@ -632,11 +887,21 @@ TEST(empty_batches_do_nothing) {
               "storm %ld x %ld", k, j);
         CHECK(fcm_project_compose_momentum(device, clients, n, 2, 1.0, nullptr, 0.5, nullptr, 2 * n, nullptr, 2,
                                            nullptr, n, nullptr) == FCM_OK,
-              "project %ld x %ld", k, j);
+              "project and compose %ld x %ld", k, j);
         CHECK(fcm_norm(device, clients, n, nullptr, n, nullptr, nullptr, 0, nullptr) == FCM_OK, "norm %ld x %ld", k, j);
         for (const int32_t rule : {FCM_STEP_PLAIN, FCM_STEP_NORMALIZED}) {
             CHECK(fcm_vector_step(device, clients, n, rule, 0.5, nullptr, n, nullptr, n, nullptr, 0, nullptr) == FCM_OK,
                   "step %ld x %ld", k, j);
+        }
+        CHECK(fcm_project(device, clients, n, 1.0, nullptr, nullptr, n, nullptr) == FCM_OK, "project %ld x %ld", k, j);
+        for (const int32_t rule : {FCM_ADAM, FCM_YOGI}) {
+            CHECK(fcm_adaptive_step(device, clients, n, rule, 0.9, 0.99, 1e-3, 0.5, nullptr, n, nullptr, n, nullptr, n,
+                                    nullptr, n, nullptr) == FCM_OK,
+                  "adaptive step %ld x %ld", k, j);
+        }
+        for (const int64_t keep : {int64_t{0}, n}) {
+            CHECK(fcm_top_k(device, clients, n, keep, nullptr, n, nullptr, n, nullptr) == FCM_OK, "top k %ld x %ld", k,
+                  j);
         }
         CHECK(fcm_average(device, clients, n, nullptr, nullptr, n, nullptr) == FCM_OK, "average %ld x %ld", k, j);
         int64_t client = 7;
@@ -655,10 +920,12 @@ TEST(empty_batches_write_nothing) {
     Device device;
     Floats x(3, 4);
     Floats y(3, 4);
+    Floats z(3, 4);
     Doubles norms(1, 3);
     Doubles workspace(1, 3);
     const auto x_before = x.fill(2.0f).values();
     const auto y_before = y.fill(3.0f).values();
+    const auto z_before = z.fill(6.0f).values();
     const auto norms_before = norms.fill(4.0).values();
     const auto workspace_before = workspace.fill(5.0).values();
     const double weights[3] = {1.0, 2.0, 3.0};
@@ -680,9 +947,14 @@ TEST(empty_batches_write_nothing) {
         CHECK(fcm_vector_step(device, clients, n, FCM_STEP_NORMALIZED, 0.5, x.data(), 4, y.data(), 4, workspace.data(),
                               workspace.bytes(), nullptr) == FCM_OK,
               "step");
+        CHECK(fcm_project(device, clients, n, 0.5, norms.data(), x.data(), 4, nullptr) == FCM_OK, "project");
+        CHECK(fcm_adaptive_step(device, clients, n, FCM_ADAM, 0.9, 0.99, 1e-3, 0.5, x.data(), 4, y.data(), 4, z.data(), 4,
+                                z.data(), 4, nullptr) == FCM_OK,
+              "adaptive step");
+        CHECK(fcm_top_k(device, clients, n, 0, x.data(), 4, y.data(), 4, nullptr) == FCM_OK, "top k");
         CHECK(fcm_average(device, clients, n, weights, x.data(), 4, nullptr) == FCM_OK, "average");
         CHECK(x.is(x_before), "%ld x %ld: x was written", long(clients), long(n));
-        CHECK(y.is(y_before), "%ld x %ld: y was written", long(clients), long(n));
+        CHECK(y.is(y_before) && z.is(z_before), "%ld x %ld: y or z was written", long(clients), long(n));
         CHECK(norms.is(norms_before), "%ld x %ld: the norms were written", long(clients), long(n));
         CHECK(workspace.is(workspace_before), "%ld x %ld: the workspace was written", long(clients), long(n));
     }

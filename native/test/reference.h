@@ -1,8 +1,10 @@
 // What the operations mean, in double and without any cleverness.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 namespace reference {
@@ -52,6 +54,44 @@ inline Number step(double step, float m, float w) {
     result.add(double{w});
     result.add(-step * double{m});
     return result;
+}
+
+// Computed in double and rounded to float once: that is one u of the value. What double loses, some 2^-53 of the
+// terms, is 1e-7 u of them.
+inline Number rounded_once(const Number &exact) { return {exact.value, std::fabs(exact.value) + 1e-7 * exact.size}; }
+
+struct Adaptive {
+    Number m;
+    Number v;
+    Number w;
+};
+
+inline Adaptive adaptive_step(bool yogi, double beta1, double beta2, double epsilon, double eta, float delta, float m,
+                              float v, float w) {
+    const double square = double{delta} * double{delta};
+    Adaptive result;
+    result.m.add(beta1 * double{m});
+    result.m.add((1.0 - beta1) * double{delta});
+    if (!yogi) {
+        result.v.add(beta2 * double{v});
+        result.v.add((1.0 - beta2) * square);
+    } else {
+        const double difference = double{v} - square;
+        result.v.add(double{v});
+        if (difference != 0.0) result.v.add(-std::copysign((1.0 - beta2) * square, difference));
+    }
+    result.w.add(double{w});
+    result.w.add(eta * result.m.value / (std::sqrt(result.v.value) + epsilon));
+    return result;
+}
+
+// Indices, the largest magnitude first and among equal ones the lowest index first.
+inline std::vector<int64_t> by_magnitude(int64_t n, const float *x) {
+    std::vector<int64_t> order(static_cast<size_t>(n));
+    std::iota(order.begin(), order.end(), int64_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t i, int64_t j) { return std::fabs(x[i]) > std::fabs(x[j]); });
+    return order;
 }
 
 inline double norm(int64_t n, const float *x) {

@@ -73,6 +73,11 @@ std::vector<Operation> operations(fcm_context *context) {
              return fcm_project_compose_momentum(c, kClients, kN, kD, 1e-3, p.numbers(3), 0.5, p.floats(0), p.stride[0],
                                                  p.floats(1), p.stride[1], p.floats(2), p.stride[2], e);
          }},
+        {"fcm_project", {write("x", kN), doubles("norms", kClients, false)},
+         [](fcm_context *c, const Placement &p, fcm_error *e) {
+             // two floats of the arena make a double of 1e-7 at least
+             return fcm_project(c, kClients, kN, 1e-9, p.numbers(1), p.floats(0), p.stride[0], e);
+         }},
         {"fcm_norm", {read("x", kN), doubles("norms", kClients, true), doubles("workspace", sums, true)},
          [](fcm_context *c, const Placement &p, fcm_error *e) {
              return fcm_norm(c, kClients, kN, p.floats(0), p.stride[0], p.numbers(1), p.at[2], sums * 8, e);
@@ -86,6 +91,16 @@ std::vector<Operation> operations(fcm_context *context) {
              return fcm_vector_step(c, kClients, kN, FCM_STEP_NORMALIZED, 0.5, p.floats(0), p.stride[0], p.floats(1),
                                     p.stride[1], p.at[2], sums * 8, e);
          }},
+        {"fcm_adaptive_step", {read("delta", kN), write("m", kN), write("v", kN), write("w", kN)},
+         [](fcm_context *c, const Placement &p, fcm_error *e) {
+             return fcm_adaptive_step(c, kClients, kN, FCM_YOGI, 0.9, 0.99, 1e-3, 0.5, p.floats(0), p.stride[0],
+                                      p.floats(1), p.stride[1], p.floats(2), p.stride[2], p.floats(3), p.stride[3], e);
+         }},
+        {"fcm_top_k", {read("x", kN), write("y", kN)},
+         [](fcm_context *c, const Placement &p, fcm_error *e) {
+             return fcm_top_k(c, kClients, kN, kN / 2, p.floats(0), p.stride[0], p.floats(1), p.stride[1], e);
+         },
+         1, 0},
         {"fcm_average", {write("x", kN), doubles("weights", kClients, false)},
          [](fcm_context *c, const Placement &p, fcm_error *e) {
              return fcm_average(c, kClients, kN, p.numbers(1), p.floats(0), p.stride[0], e);
@@ -387,6 +402,35 @@ TEST(bad_numbers_are_refused) {
                                                 y.data(), 8, e);
         });
     }
+    for (const double radius : {0.0, -1.0, nan, -inf}) {
+        refuse("fcm_project", "a bad radius",
+               [&](fcm_error *e) { return fcm_project(device, 2, 8, radius, norms.data(), y.data(), 8, e); });
+    }
+    const auto adaptive = [&](int32_t rule, double beta1, double beta2, double epsilon, double eta) {
+        return [=, &device, &x, &y, &z](fcm_error *e) {
+            return fcm_adaptive_step(device, 2, 4, rule, beta1, beta2, epsilon, eta, x.data(), 8, y.data(), 4, z.data(), 4,
+                                     z.data() + 16, 4, e);
+        };
+    };
+    for (const int32_t rule : {-1, 2}) refuse("fcm_adaptive_step", "a bad rule", adaptive(rule, 0.9, 0.99, 1e-3, 0.5));
+    for (const double beta : {-0.1, 1.0, 1.1, nan, inf, -inf}) {
+        refuse("fcm_adaptive_step", "a bad beta1", adaptive(FCM_ADAM, beta, 0.99, 1e-3, 0.5));
+        refuse("fcm_adaptive_step", "a bad beta2", adaptive(FCM_YOGI, 0.9, beta, 1e-3, 0.5));
+    }
+    for (const double epsilon : {0.0, -1e-3, nan, inf, -inf}) {
+        refuse("fcm_adaptive_step", "a bad epsilon", adaptive(FCM_ADAM, 0.9, 0.99, epsilon, 0.5));
+    }
+    for (const double eta : {nan, inf, -inf}) {
+        refuse("fcm_adaptive_step", "a bad eta", adaptive(FCM_YOGI, 0.9, 0.99, 1e-3, eta));
+    }
+    for (const int64_t k : {int64_t{-1}, int64_t{9}, INT64_MAX, INT64_MIN}) {
+        refuse("fcm_top_k", "a bad k",
+               [&](fcm_error *e) { return fcm_top_k(device, 2, 8, k, x.data(), 8, y.data(), 8, e); });
+    }
+    refuse("fcm_top_k", "in place with another stride",
+           [&](fcm_error *e) { return fcm_top_k(device, 2, 8, 3, y.data(), 8, y.data(), 9, e); });
+    refuse("fcm_top_k", "in place with no stride",
+           [&](fcm_error *e) { return fcm_top_k(device, 2, 8, 3, y.data(), 0, y.data(), 0, e); });
     for (const int64_t d : {int64_t{0}, int64_t{-1}, INT64_MIN}) {
         refuse("fcm_compose_momentum", "a bad d", [&](fcm_error *e) {
             return fcm_compose_momentum(device, 2, 8, d, 0.5, x.data(), 8, x.data(), 8, y.data(), 8, e);
@@ -427,6 +471,7 @@ TEST(bad_numbers_are_refused) {
     }
     refuse("fcm_newton_schulz_small", "an eta of NaN", schulz(kCoefficients, 1, 1.0, nan));
     CHECK(schulz(kCoefficients, 1, 1.0, 0.5)(nullptr) == FCM_OK, "the call that the refusals vary");
+    CHECK(adaptive(FCM_YOGI, 0.0, 0.0, 1e-300, 0.0)(nullptr) == FCM_OK, "the bounds themselves");
 }
 
 // Every pointer of every operation in turn: null, and off its type's alignment.
@@ -441,7 +486,8 @@ TEST(null_and_misaligned_operands_are_refused) {
             const Operand &operand = operation.operands[i];
             // uniform weights, and o or w of Newton-Schulz, may be null
             const bool optional = std::strcmp(operand.name, "weights") == 0 ||
-                                  (operation.in_place_output >= 0 && operand.written && operand.strided);
+                                  (std::strcmp(operation.function, "fcm_newton_schulz_small") == 0 &&
+                                   operand.written && operand.strided);
             Placement p = packed;
             if (!optional) {
                 p.at[i] = nullptr;
@@ -496,6 +542,7 @@ TEST(sizes_beyond_the_address_space_are_refused) {
     alignas(64) float x[16] = {};
     alignas(64) float y[16] = {};
     alignas(64) float z[16] = {};
+    alignas(64) float u[16] = {};
     alignas(64) double norms[16] = {};
     alignas(64) double workspace[16] = {};
     struct Size {
@@ -542,6 +589,15 @@ TEST(sizes_beyond_the_address_space_are_refused) {
         });
         refused(FCM_INVALID_ARGUMENT, "fcm_norm", words,
                 [&](fcm_error *e) { return fcm_norm(device, c, l, x, s, norms, workspace, INT64_MAX, e); });
+        refused(FCM_INVALID_ARGUMENT, "fcm_project", words,
+                [&](fcm_error *e) { return fcm_project(device, c, l, 1.0, norms, x, s, e); });
+        refused(FCM_INVALID_ARGUMENT, "fcm_adaptive_step", words, [&](fcm_error *e) {
+            return fcm_adaptive_step(device, c, l, FCM_ADAM, 0.9, 0.99, 1e-3, 0.5, z, s, x, s, y, s, u, s, e);
+        });
+        for (const int64_t k : {int64_t{0}, l}) {
+            refused(FCM_INVALID_ARGUMENT, "fcm_top_k", words,
+                    [&](fcm_error *e) { return fcm_top_k(device, c, l, k, x, s, y, s, e); });
+        }
         for (const int32_t rule : {FCM_STEP_PLAIN, FCM_STEP_NORMALIZED}) {
             refused(FCM_INVALID_ARGUMENT, "fcm_vector_step", words, [&](fcm_error *e) {
                 return fcm_vector_step(device, c, l, rule, 0.5, x, s, y, s, workspace, INT64_MAX, e);
@@ -571,7 +627,8 @@ TEST(sizes_beyond_the_address_space_are_refused) {
         });
     }
     for (int i = 0; i < 16; ++i) {
-        CHECK(x[i] == 0.0f && y[i] == 0.0f && z[i] == 0.0f && norms[i] == 0.0, "element %d was written", i);
+        CHECK(x[i] == 0.0f && y[i] == 0.0f && z[i] == 0.0f && u[i] == 0.0f && norms[i] == 0.0,
+              "element %d was written", i);
     }
 }
 

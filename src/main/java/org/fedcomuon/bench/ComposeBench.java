@@ -53,20 +53,22 @@ public final class ComposeBench {
             Batch batchH = h.batch(CLIENTS, length);
             Batch batchM = m.batch(CLIENTS, n);
             Batch batchV = v.batch(CLIENTS, d);
-            Runnable storm =
-                    () -> device.storm(0.9, gNew.batch(CLIENTS, length), gOld.batch(CLIENTS, length), batchH, norms);
-            device.norm(batchH, norms);
+            Runnable storm = () -> device.storm(
+                    0.9, gNew.batch(CLIENTS, length), gOld.batch(CLIENTS, length), batchH, norms.batch(CLIENTS, 1));
+            device.norm(batchH, norms.batch(CLIENTS, 1));
             double everyNorm = norms.toDoubles(0, 1)[0];
             Map<String, Timing> timings = new Interleaved()
                     .add("triad", () -> triad(device, gNew, gOld, a, false))
                     .add("triad, non-temporal", () -> triad(device, gNew, gOld, a, true))
                     .add("storm + project_compose_momentum, projecting", () -> {
                         storm.run();
-                        device.projectComposeMomentum(everyNorm * 1e-3, norms, 0.1, batchH, batchV, batchM);
+                        device.projectComposeMomentum(
+                                everyNorm * 1e-3, norms.batch(CLIENTS, 1), 0.1, batchH, batchV, batchM);
                     })
                     .add("storm + project_compose_momentum, inside the ball", () -> {
                         storm.run();
-                        device.projectComposeMomentum(Double.POSITIVE_INFINITY, norms, 0.1, batchH, batchV, batchM);
+                        device.projectComposeMomentum(
+                                Double.POSITIVE_INFINITY, norms.batch(CLIENTS, 1), 0.1, batchH, batchV, batchM);
                     })
                     .add("compose_momentum", () -> device.composeMomentum(0.1, batchH, batchV, batchM))
                     .measure(rounds);

@@ -48,7 +48,7 @@ final class OpenBlasLoop implements AutoCloseable {
                 long size = (long) rows * cols;
                 long at = block.momentumOffset();
                 var momentum = m.batch(clients, perClient).client(client).slice(at, size);
-                device.norm(momentum, norm);
+                device.norm(momentum, norm.batch(1, 1));
                 double inverse = 1 / norm.segment().get(ValueLayout.JAVA_DOUBLE, 0);
                 MemorySegment.copy(m.segment(), 4 * (client * perClient + at), x.segment(), 0, 4 * size);
                 scale(x, size, (float) inverse);

@@ -51,9 +51,10 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
     void composeMomentum(double b, Batch h, Batch v, Batch m);
 
     /**
-     * {@code H = Gnew + (1-g)(H - Gold)}; {@code norms} (FLOAT64) receives each client's Frobenius norm of the result.
+     * {@code H = Gnew + (1-g)(H - Gold)}; {@code norms} (FLOAT64, one element a client) receives each client's
+     * Frobenius norm of the result.
      */
-    void storm(double g, Batch gNew, Batch gOld, Batch h, Buffer norms);
+    void storm(double g, Batch gNew, Batch gOld, Batch h, Batch norms);
 
     /**
      * Scales each client's H onto the ball of {@code radius}, given the norms that {@link #storm} left, then does
@@ -62,7 +63,16 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
      * @param radius positive; infinity for no projection
      * @throws DeviceException.NotFinite when a norm is not finite
      */
-    void projectComposeMomentum(double radius, Buffer norms, double b, Batch h, Batch v, Batch m);
+    void projectComposeMomentum(double radius, Batch norms, double b, Batch h, Batch v, Batch m);
+
+    /**
+     * {@code x = min(1, radius/norm) x}: scales each client's x onto the ball of {@code radius}, given the norms that
+     * {@link #norm} or {@link #storm} left. A client inside the ball is not written.
+     *
+     * @param radius positive; infinity for no projection
+     * @throws DeviceException.NotFinite when a norm is not finite; nothing is written then
+     */
+    void project(double radius, Batch norms, Batch x);
 
     /**
      * Orthogonalizes every small matrix of every client by Newton-Schulz; {@code o} may be {@code m} itself.
@@ -118,8 +128,38 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
     /** Moves parameters that are not matrices along their momentum. */
     void vectorStep(StepRule rule, double eta, Batch m, Batch w);
 
-    /** {@code norms} (FLOAT64) receives each client's Euclidean norm, accumulated in double. */
-    void norm(Batch x, Buffer norms);
+    /**
+     * The server's step of FedAdam and FedYogi: {@code m = beta1 m + (1-beta1) delta}, then v by {@code rule}, then
+     * {@code w += eta m / (sqrt(v) + epsilon)}, in one pass. What is not finite is carried on, not looked for.
+     *
+     * @param beta1 in [0, 1)
+     * @param beta2 in [0, 1)
+     * @param epsilon positive
+     * @param delta where w is to go: the clients' mean change
+     * @param v not negative
+     */
+    void adaptiveStep(
+            AdaptiveRule rule,
+            double beta1,
+            double beta2,
+            double epsilon,
+            double eta,
+            Batch delta,
+            Batch m,
+            Batch v,
+            Batch w);
+
+    /**
+     * {@code y} receives the k elements of each client's x of largest magnitude, and zeros elsewhere; among equal
+     * magnitudes the lower index wins. y may be x.
+     *
+     * @param k from 0 to the length of x
+     * @throws DeviceException.NotFinite when x has NaN or infinity; nothing is written then
+     */
+    void topK(long k, Batch x, Batch y);
+
+    /** {@code norms} (FLOAT64, one element a client) receives each client's Euclidean norm, accumulated in double. */
+    void norm(Batch x, Batch norms);
 
     /** The first NaN or infinity in client order. */
     Optional<Place> firstNotFinite(Batch x);

@@ -133,7 +133,7 @@ final class NativeDevice implements Device {
     }
 
     @Override
-    public void storm(double g, Batch gNew, Batch gOld, Batch h, Buffer norms) {
+    public void storm(double g, Batch gNew, Batch gOld, Batch h, Batch norms) {
         same(gNew, h, gNew.length(), h.length());
         same(gOld, h, gOld.length(), h.length());
         MemorySegment context = context();
@@ -158,7 +158,7 @@ final class NativeDevice implements Device {
     }
 
     @Override
-    public void projectComposeMomentum(double radius, Buffer norms, double b, Batch h, Batch v, Batch m) {
+    public void projectComposeMomentum(double radius, Batch norms, double b, Batch h, Batch v, Batch m) {
         long d = dimension(h, v, m);
         MemorySegment context = context();
         calls.check(
@@ -178,6 +178,15 @@ final class NativeDevice implements Device {
                         m.stride(),
                         calls.error()),
                 "fcm_project_compose_momentum");
+    }
+
+    @Override
+    public void project(double radius, Batch norms, Batch x) {
+        MemorySegment context = context();
+        calls.check(
+                FedComuonNative.fcm_project(
+                        context, x.clients(), x.length(), radius, norms(norms, x), at(x), x.stride(), calls.error()),
+                "fcm_project");
     }
 
     @Override
@@ -426,7 +435,54 @@ final class NativeDevice implements Device {
     }
 
     @Override
-    public void norm(Batch x, Buffer norms) {
+    public void adaptiveStep(
+            AdaptiveRule rule,
+            double beta1,
+            double beta2,
+            double epsilon,
+            double eta,
+            Batch delta,
+            Batch m,
+            Batch v,
+            Batch w) {
+        same(delta, w, delta.length(), w.length());
+        same(m, w, m.length(), w.length());
+        same(v, w, v.length(), w.length());
+        MemorySegment context = context();
+        calls.check(
+                FedComuonNative.fcm_adaptive_step(
+                        context,
+                        w.clients(),
+                        w.length(),
+                        rule.code(),
+                        beta1,
+                        beta2,
+                        epsilon,
+                        eta,
+                        at(delta),
+                        delta.stride(),
+                        at(m),
+                        m.stride(),
+                        at(v),
+                        v.stride(),
+                        at(w),
+                        w.stride(),
+                        calls.error()),
+                "fcm_adaptive_step");
+    }
+
+    @Override
+    public void topK(long k, Batch x, Batch y) {
+        same(x, y, x.length(), y.length());
+        MemorySegment context = context();
+        calls.check(
+                FedComuonNative.fcm_top_k(
+                        context, y.clients(), y.length(), k, at(x), x.stride(), at(y), y.stride(), calls.error()),
+                "fcm_top_k");
+    }
+
+    @Override
+    public void norm(Batch x, Batch norms) {
         MemorySegment context = context();
         sumWorkspace(x);
         calls.check(
@@ -527,13 +583,19 @@ final class NativeDevice implements Device {
         return batch.buffer().at(this, batch.offset());
     }
 
-    private MemorySegment norms(Buffer norms, Batch of) {
-        norms.requireType(ElementType.FLOAT64);
-        if (norms.length() < of.clients()) {
-            throw new DeviceException.InvalidOperand("%s has room for %d norms, not for %d clients"
-                    .formatted(norms.label(), norms.length(), of.clients()));
+    private MemorySegment norms(Batch norms, Batch of) {
+        norms.buffer().requireType(ElementType.FLOAT64);
+        if (norms.clients() != of.clients() || norms.length() != 1 || norms.stride() != 1) {
+            throw new DeviceException.InvalidOperand(
+                    "%s has %d norms of %d elements, %d apart, not one for each of %d clients"
+                            .formatted(
+                                    norms.buffer().label(),
+                                    norms.clients(),
+                                    norms.length(),
+                                    norms.stride(),
+                                    of.clients()));
         }
-        return norms.at(this, 0);
+        return norms.buffer().at(this, norms.offset());
     }
 
     private static void same(Batch a, Batch b, long lengthA, long lengthB) {

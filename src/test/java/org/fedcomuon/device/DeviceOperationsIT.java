@@ -116,7 +116,7 @@ class DeviceOperationsIT {
             double g = random.fraction();
             double b = random.fraction();
 
-            device.storm(g, gNew, gOld, h, norms);
+            device.storm(g, gNew, gOld, h, norms.batch(clients, 1));
             double radius = norms.toDoubles(0, 1)[0] * 0.7; // bites for client 0, and perhaps for others
             for (int k = 0; k < clients; k++) {
                 double[] expected = Reference.storm(g, Operands.client(gNew, k), Operands.client(gOld, k), beforeH[k]);
@@ -127,7 +127,7 @@ class DeviceOperationsIT {
             }
 
             double[][] tracked = Operands.clients(h);
-            device.projectComposeMomentum(radius, norms, b, h, v, m);
+            device.projectComposeMomentum(radius, norms.batch(clients, 1), b, h, v, m);
             for (int k = 0; k < clients; k++) {
                 double scale = Math.min(1, radius / Reference.norm(tracked[k]));
                 double[] projected = Reference.scaled(scale, tracked[k]);
@@ -136,6 +136,93 @@ class DeviceOperationsIT {
                 assertNear(Operands.client(m, k), expected, bound(2 * d));
             }
         });
+    }
+
+    @RepeatedTest(10)
+    void normThenProject(RepetitionInfo repetition) {
+        random(repetition, random -> {
+            int clients = random.choose(1, 3, 10);
+            int n = random.choose(SIZES);
+            Batch x = random.normal("x", clients, n);
+            Buffer norms = random.doubles("norms", clients);
+            device.norm(x, norms.batch(clients, 1));
+            double[][] before = Operands.clients(x);
+            double radius = norms.toDoubles(0, 1)[0] * 0.7; // bites for client 0, and perhaps for others
+            device.project(radius, norms.batch(clients, 1), x);
+            for (int k = 0; k < clients; k++) {
+                double scale = Math.min(1, radius / Reference.norm(before[k]));
+                assertNear(Operands.client(x, k), Reference.scaled(scale, before[k]), bound(1));
+                assertThat(Reference.norm(Operands.client(x, k))).isLessThan(radius * (1 + 1e-6));
+                if (scale == 1) {
+                    assertThat(Operands.client(x, k)).isEqualTo(before[k]);
+                }
+            }
+            double[][] inside = Operands.clients(x);
+            device.project(Double.POSITIVE_INFINITY, norms.batch(clients, 1), x);
+            assertThat(Operands.clients(x)).isDeepEqualTo(inside);
+        });
+    }
+
+    @RepeatedTest(10)
+    void adaptiveStep(RepetitionInfo repetition) {
+        random(repetition, random -> {
+            int clients = random.choose(1, 2, 5);
+            int n = random.choose(SIZES);
+            AdaptiveRule rule = repetition.getCurrentRepetition() % 2 == 0 ? AdaptiveRule.ADAM : AdaptiveRule.YOGI;
+            Batch m = random.normal("m", clients, n);
+            Batch v = random.normal("v", clients, n);
+            Batch w = random.normal("w", clients, n);
+            v.buffer().zero(); // second moments start there, and are never negative
+            // Each of these has its own value, so that two mixed up would show.
+            double beta1 = random.fraction();
+            double beta2 = random.fraction();
+            double epsilon = 0.5 + random.fraction();
+            double eta = random.normal();
+            for (int step = 0; step < 3; step++) {
+                Batch delta = random.normal("delta", clients, n);
+                double[][] beforeM = Operands.clients(m);
+                double[][] beforeV = Operands.clients(v);
+                double[][] beforeW = Operands.clients(w);
+                device.adaptiveStep(rule, beta1, beta2, epsilon, eta, delta, m, v, w);
+                for (int k = 0; k < clients; k++) {
+                    double[] change = Operands.client(delta, k);
+                    double[] momentum = Reference.ema(1 - beta1, change, beforeM[k]);
+                    double[] second = Reference.secondMoment(rule, beta2, change, beforeV[k]);
+                    assertNear(Operands.client(m, k), momentum, bound(1));
+                    assertNear(Operands.client(v, k), second, bound(1));
+                    double[] moved = Reference.adaptiveStep(epsilon, eta, momentum, second, beforeW[k]);
+                    assertNear(Operands.client(w, k), moved, bound(1));
+                }
+            }
+        });
+    }
+
+    @RepeatedTest(10)
+    void topK(RepetitionInfo repetition) {
+        random(repetition, random -> {
+            int clients = random.choose(1, 3, 10);
+            int n = random.choose(SIZES);
+            int k = (int) (random.fraction() * (n + 1));
+            Batch x = random.normal("x", clients, n);
+            Batch y = random.normal("y", clients, n);
+            double[][] before = Operands.clients(x);
+            device.topK(k, x, y);
+            assertThat(Operands.clients(x)).isDeepEqualTo(before);
+            device.topK(k, x, x);
+            for (int client = 0; client < clients; client++) {
+                double[] expected = Reference.topK(k, before[client]);
+                assertThat(Operands.client(y, client)).containsExactly(expected);
+                assertThat(Operands.client(x, client)).containsExactly(expected);
+            }
+        });
+    }
+
+    @Test
+    void ofEqualMagnitudesTheFirstStay() {
+        Buffer x = operands.floats("x", 6);
+        x.copyIn(0, 1f, -2f, 2f, -1f, 2f, 0f);
+        device.topK(2, x.batch(1, 6), x.batch(1, 6));
+        assertThat(x.toFloats(0, 6)).containsExactly(0f, -2f, 2f, 0f, 0f, 0f);
     }
 
     @RepeatedTest(10)
@@ -170,7 +257,7 @@ class DeviceOperationsIT {
             Batch m = random.normal("m", clients, n);
             Batch w = random.normal("w", clients, n);
             Buffer norms = random.doubles("norms", clients);
-            device.norm(m, norms);
+            device.norm(m, norms.batch(clients, 1));
             double[][] before = Operands.clients(w);
             double eta = random.fraction();
             device.vectorStep(StepRule.PLAIN, eta, m, w);
@@ -286,11 +373,36 @@ class DeviceOperationsIT {
         Buffer v = operands.floats("v", 2);
         Buffer norms = operands.doubles("norms", 2);
         norms.copyIn(1, Double.NaN);
-        assertThatThrownBy(
-                        () -> device.projectComposeMomentum(1, norms, 0.5, h.batch(2, 3), v.batch(2, 1), m.batch(2, 3)))
+        assertThatThrownBy(() -> device.projectComposeMomentum(
+                        1, norms.batch(2, 1), 0.5, h.batch(2, 3), v.batch(2, 1), m.batch(2, 3)))
                 .isInstanceOfSatisfying(
                         DeviceException.NotFinite.class,
                         e -> assertThat(e.place().client()).isEqualTo(1));
+    }
+
+    @Test
+    void aProjectionWithoutANormWritesNothing() {
+        Buffer x = operands.floats("x", 6);
+        Buffer norms = operands.doubles("norms", 2);
+        x.copyIn(0, 1f, 1f, 1f, 1f, 1f, 1f);
+        norms.copyIn(0, Math.sqrt(3), Double.POSITIVE_INFINITY);
+        assertThatThrownBy(() -> device.project(0.5, norms.batch(2, 1), x.batch(2, 3)))
+                .isInstanceOfSatisfying(
+                        DeviceException.NotFinite.class,
+                        e -> assertThat(e.place().client()).isEqualTo(1));
+        assertThat(x.toFloats(0, 6)).containsOnly(1f);
+    }
+
+    @Test
+    void theLargestOfWhatIsNotFiniteAreNotTold() {
+        Buffer x = operands.floats("x", 6);
+        Buffer y = operands.floats("y", 6);
+        x.copyIn(0, 1f, 1f, 1f, 1f, 1f, Float.NaN);
+        assertThatThrownBy(() -> device.topK(1, x.batch(2, 3), y.batch(2, 3)))
+                .isInstanceOfSatisfying(
+                        DeviceException.NotFinite.class,
+                        e -> assertThat(e.place()).isEqualTo(new Place(1, -1, 2)));
+        assertThat(y.toFloats(0, 6)).containsOnly(0f);
     }
 
     @Test
@@ -307,8 +419,30 @@ class DeviceOperationsIT {
         assertRefused(() -> device.ema(0.5, whole, x.batch(10, 10)), "overlaps");
         assertRefused(() -> device.ema(0.5, doubles.batch(10, 10), y.batch(10, 10)), "FLOAT64");
         assertRefused(() -> device.composeMomentum(0.5, whole, y.batch(10, 3), y.batch(10, 3)), "times");
-        assertRefused(() -> device.storm(0.5, whole, whole, y.batch(10, 10), x), "FLOAT64");
-        assertRefused(() -> device.norm(whole, operands.doubles("few", 9)), "room for 9 norms");
+        assertRefused(() -> device.storm(0.5, whole, whole, y.batch(10, 10), x.batch(10, 1)), "FLOAT64");
+        assertRefused(
+                () -> device.norm(whole, operands.doubles("few", 9).batch(9, 1)),
+                "9 norms of 1 elements, 1 apart, not one for each of 10 clients");
+        assertRefused(
+                () -> device.project(1, operands.doubles("few", 9).batch(9, 1), whole),
+                "9 norms of 1 elements, 1 apart, not one for each of 10 clients");
+        assertRefused(() -> device.project(1, y.batch(10, 1), whole), "FLOAT64");
+        assertRefused(() -> device.project(0, doubles.batch(10, 1), whole), "radius = 0");
+        assertRefused(() -> device.topK(11, whole, y.batch(10, 10)), "k = 11");
+        assertRefused(() -> device.topK(-1, whole, y.batch(10, 10)), "k = -1");
+        assertRefused(() -> device.topK(1, x.batch(10, 9), y.batch(10, 10)), "elements");
+        assertRefused(() -> device.topK(1, whole, new Batch(x, 1, 9, 10, 10)), "clients");
+        assertRefused(() -> device.topK(1, x.batch(9, 10), new Batch(x, 1, 9, 10, 10)), "overlaps");
+        Batch m = operands.floats("m", 100).batch(10, 10);
+        Batch v = operands.floats("v", 100).batch(10, 10);
+        assertRefused(() -> adaptive(0.9, 0.99, 1e-3, 1, x.batch(10, 9), m, v, y.batch(10, 10)), "elements");
+        assertRefused(() -> adaptive(0.9, 0.99, 1e-3, 1, whole, y.batch(5, 10), v, y.batch(10, 10)), "clients");
+        assertRefused(() -> adaptive(0.9, 0.99, 1e-3, 1, whole, m, v.buffer().batch(10, 9), m), "elements");
+        assertRefused(() -> adaptive(1, 0.99, 1e-3, 1, whole, m, v, y.batch(10, 10)), "beta1 = 1");
+        assertRefused(() -> adaptive(0.9, -1, 1e-3, 1, whole, m, v, y.batch(10, 10)), "beta2 = -1");
+        assertRefused(() -> adaptive(0.9, 0.99, 0, 1, whole, m, v, y.batch(10, 10)), "epsilon = 0");
+        assertRefused(() -> adaptive(0.9, 0.99, 1e-3, Double.NaN, whole, m, v, y.batch(10, 10)), "eta = ");
+        assertRefused(() -> adaptive(0.9, 0.99, 1e-3, 1, whole, m, v, m), "overlaps");
         assertRefused(() -> device.average(whole, new double[] {1, 2}), "2 weights");
         assertRefused(() -> device.average(whole, new double[10]), "sum to 0");
         var outside = new SmallSchulz(List.of(MatrixBlock.at(5, 2, 3)), List.of(), 1);
@@ -329,6 +463,11 @@ class DeviceOperationsIT {
         assertRefused(() -> new Batch(x, Long.MAX_VALUE, 1, 1, 1), "do not fit");
         assertThat(new Batch(x, 0, 0, 1000, 1000).clients()).isZero();
         assertThat(new Batch(x, 99, 7, 1, 0).client(6).offset()).isEqualTo(99);
+    }
+
+    private void adaptive(
+            double beta1, double beta2, double epsilon, double eta, Batch delta, Batch m, Batch v, Batch w) {
+        device.adaptiveStep(AdaptiveRule.ADAM, beta1, beta2, epsilon, eta, delta, m, v, w);
     }
 
     private static void assertRefused(org.assertj.core.api.ThrowableAssert.ThrowingCallable call, String word) {
@@ -371,9 +510,24 @@ class DeviceOperationsIT {
                 Batch h = same.normal("H", 5, 2 * n);
                 Batch m = same.normal("M", 5, n);
                 Buffer norms = same.doubles("norms", 5);
-                other.storm(0.3, same.normal("a", 5, 2 * n), same.normal("b", 5, 2 * n), h, norms);
-                other.projectComposeMomentum(norms.toDoubles(0, 1)[0] / 2, norms, 0.2, h, same.normal("v", 5, 2), m);
+                other.storm(0.3, same.normal("a", 5, 2 * n), same.normal("b", 5, 2 * n), h, norms.batch(5, 1));
+                other.projectComposeMomentum(
+                        norms.toDoubles(0, 1)[0] / 2, norms.batch(5, 1), 0.2, h, same.normal("v", 5, 2), m);
                 other.average(m);
+                Batch w = same.normal("w", 5, n);
+                Batch second = same.floats("second", 5L * n).batch(5, n);
+                other.adaptiveStep(
+                        AdaptiveRule.YOGI,
+                        0.9,
+                        0.99,
+                        1e-3,
+                        0.1,
+                        m,
+                        w,
+                        second,
+                        h.buffer().batch(5, n));
+                other.topK(n / 3, h.buffer().batch(5, n), w);
+                results.add(w.buffer().toFloats(0, (int) w.buffer().length()));
                 var blocks = List.of(MatrixBlock.at(0, 120, 256), MatrixBlock.at(120 * 256, 16, 150));
                 other.newtonSchulz(
                         new SmallSchulz(blocks, Collections.nCopies(5, new SchulzStep(3.4445, -4.775, 2.0315)), 1),
@@ -382,7 +536,8 @@ class DeviceOperationsIT {
                 results.add(m.buffer().toFloats(0, (int) m.buffer().length()));
             }
         }
-        assertThat(results.get(1)).isEqualTo(results.get(0));
-        assertThat(results.get(2)).isEqualTo(results.get(0));
+        for (int i = 2; i < results.size(); i++) {
+            assertThat(results.get(i)).isEqualTo(results.get(i - 2));
+        }
     }
 }

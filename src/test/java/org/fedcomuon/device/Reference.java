@@ -1,5 +1,8 @@
 package org.fedcomuon.device;
 
+import java.util.Comparator;
+import java.util.stream.IntStream;
+
 /** The update rules in double precision, one client at a time, as they stand in the paper. Nothing here is fast. */
 final class Reference {
     private Reference() {}
@@ -54,6 +57,39 @@ final class Reference {
         for (int j = 0; j < x.length; j++) {
             result[j] = x[j] - y[j];
         }
+        return result;
+    }
+
+    /** The second moment after a change of {@code delta}. */
+    static double[] secondMoment(AdaptiveRule rule, double beta2, double[] delta, double[] v) {
+        var result = new double[v.length];
+        for (int j = 0; j < v.length; j++) {
+            double square = delta[j] * delta[j];
+            result[j] = switch (rule) {
+                case ADAM -> beta2 * v[j] + (1 - beta2) * square;
+                case YOGI -> v[j] - (1 - beta2) * square * Math.signum(v[j] - square);
+            };
+        }
+        return result;
+    }
+
+    /** w + eta m / (sqrt(v) + epsilon), with the moments after the change. */
+    static double[] adaptiveStep(double epsilon, double eta, double[] m, double[] v, double[] w) {
+        var result = new double[w.length];
+        for (int j = 0; j < w.length; j++) {
+            result[j] = w[j] + eta * m[j] / (Math.sqrt(v[j]) + epsilon);
+        }
+        return result;
+    }
+
+    static double[] topK(int k, double[] x) {
+        var result = new double[x.length];
+        IntStream.range(0, x.length)
+                .boxed()
+                .sorted(Comparator.comparingDouble((Integer j) -> -Math.abs(x[j]))
+                        .thenComparing(j -> j))
+                .limit(k)
+                .forEach(j -> result[j] = x[j]);
         return result;
     }
 

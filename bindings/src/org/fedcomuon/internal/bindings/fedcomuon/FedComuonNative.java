@@ -23,10 +23,10 @@ public class FedComuonNative extends FedComuonNative$shared {
     static final SymbolLookup SYMBOL_LOOKUP = SymbolLookup.loaderLookup()
             .or(Linker.nativeLinker().defaultLookup());
 
-    private static final int FCM_ABI_VERSION = (int)2L;
+    private static final int FCM_ABI_VERSION = (int)3L;
     /**
      * {@snippet lang=c :
-     * #define FCM_ABI_VERSION 2
+     * #define FCM_ABI_VERSION 3
      * }
      */
     public static int FCM_ABI_VERSION() {
@@ -1381,6 +1381,73 @@ public class FedComuonNative extends FedComuonNative$shared {
         }
     }
 
+    private static class fcm_project {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_DOUBLE,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_project");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_project(fcm_context *context, int64_t clients, int64_t n, double radius, const double *norms, float *x, int64_t x_stride, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_project$descriptor() {
+        return fcm_project.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_project(fcm_context *context, int64_t clients, int64_t n, double radius, const double *norms, float *x, int64_t x_stride, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_project$handle() {
+        return fcm_project.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_project(fcm_context *context, int64_t clients, int64_t n, double radius, const double *norms, float *x, int64_t x_stride, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_project$address() {
+        return fcm_project.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_project(fcm_context *context, int64_t clients, int64_t n, double radius, const double *norms, float *x, int64_t x_stride, fcm_error *error)
+     * }
+     */
+    public static int fcm_project(MemorySegment context, long clients, long n, double radius, MemorySegment norms, MemorySegment x, long x_stride, MemorySegment error) {
+        var mh$ = fcm_project.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_project", context, clients, n, radius, norms, x, x_stride, error);
+            }
+            return (int)mh$.invokeExact(context, clients, n, radius, norms, x, x_stride, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class fcm_norm {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             FedComuonNative.C_INT,
@@ -1531,6 +1598,168 @@ public class FedComuonNative extends FedComuonNative$shared {
                 traceDowncall("fcm_vector_step", context, clients, n, rule, eta, m, m_stride, w, w_stride, workspace, workspace_bytes, error);
             }
             return (int)mh$.invokeExact(context, clients, n, rule, eta, m, m_stride, w, w_stride, workspace, workspace_bytes, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+    private static final int FCM_ADAM = (int)0L;
+    /**
+     * {@snippet lang=c :
+     * enum <anonymous>.FCM_ADAM = 0
+     * }
+     */
+    public static int FCM_ADAM() {
+        return FCM_ADAM;
+    }
+    private static final int FCM_YOGI = (int)1L;
+    /**
+     * {@snippet lang=c :
+     * enum <anonymous>.FCM_YOGI = 1
+     * }
+     */
+    public static int FCM_YOGI() {
+        return FCM_YOGI;
+    }
+
+    private static class fcm_adaptive_step {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_INT,
+            FedComuonNative.C_DOUBLE,
+            FedComuonNative.C_DOUBLE,
+            FedComuonNative.C_DOUBLE,
+            FedComuonNative.C_DOUBLE,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_adaptive_step");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_adaptive_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double beta1, double beta2, double epsilon, double eta, const float *delta, int64_t delta_stride, float *m, int64_t m_stride, float *v, int64_t v_stride, float *w, int64_t w_stride, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_adaptive_step$descriptor() {
+        return fcm_adaptive_step.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_adaptive_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double beta1, double beta2, double epsilon, double eta, const float *delta, int64_t delta_stride, float *m, int64_t m_stride, float *v, int64_t v_stride, float *w, int64_t w_stride, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_adaptive_step$handle() {
+        return fcm_adaptive_step.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_adaptive_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double beta1, double beta2, double epsilon, double eta, const float *delta, int64_t delta_stride, float *m, int64_t m_stride, float *v, int64_t v_stride, float *w, int64_t w_stride, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_adaptive_step$address() {
+        return fcm_adaptive_step.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_adaptive_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double beta1, double beta2, double epsilon, double eta, const float *delta, int64_t delta_stride, float *m, int64_t m_stride, float *v, int64_t v_stride, float *w, int64_t w_stride, fcm_error *error)
+     * }
+     */
+    public static int fcm_adaptive_step(MemorySegment context, long clients, long n, int rule, double beta1, double beta2, double epsilon, double eta, MemorySegment delta, long delta_stride, MemorySegment m, long m_stride, MemorySegment v, long v_stride, MemorySegment w, long w_stride, MemorySegment error) {
+        var mh$ = fcm_adaptive_step.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_adaptive_step", context, clients, n, rule, beta1, beta2, epsilon, eta, delta, delta_stride, m, m_stride, v, v_stride, w, w_stride, error);
+            }
+            return (int)mh$.invokeExact(context, clients, n, rule, beta1, beta2, epsilon, eta, delta, delta_stride, m, m_stride, v, v_stride, w, w_stride, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_top_k {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_top_k");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_top_k(fcm_context *context, int64_t clients, int64_t n, int64_t k, const float *x, int64_t x_stride, float *y, int64_t y_stride, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_top_k$descriptor() {
+        return fcm_top_k.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_top_k(fcm_context *context, int64_t clients, int64_t n, int64_t k, const float *x, int64_t x_stride, float *y, int64_t y_stride, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_top_k$handle() {
+        return fcm_top_k.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_top_k(fcm_context *context, int64_t clients, int64_t n, int64_t k, const float *x, int64_t x_stride, float *y, int64_t y_stride, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_top_k$address() {
+        return fcm_top_k.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_top_k(fcm_context *context, int64_t clients, int64_t n, int64_t k, const float *x, int64_t x_stride, float *y, int64_t y_stride, fcm_error *error)
+     * }
+     */
+    public static int fcm_top_k(MemorySegment context, long clients, long n, long k, MemorySegment x, long x_stride, MemorySegment y, long y_stride, MemorySegment error) {
+        var mh$ = fcm_top_k.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_top_k", context, clients, n, k, x, x_stride, y, y_stride, error);
+            }
+            return (int)mh$.invokeExact(context, clients, n, k, x, x_stride, y, y_stride, error);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {
