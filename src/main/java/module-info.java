@@ -7,8 +7,8 @@ module org.fedcomuon {
     requires static org.jspecify;
     requires tools.jackson.databind;
 
-    exports org.fedcomuon.data;
     exports org.fedcomuon.device;
+    exports org.fedcomuon.format;
     exports org.fedcomuon.linalg;
 
     opens org.fedcomuon.cli to

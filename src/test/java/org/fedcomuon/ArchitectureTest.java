@@ -29,6 +29,7 @@ class ArchitectureTest {
             List.of("method"),
             List.of("problem"),
             List.of("linalg"),
+            List.of("format"),
             List.of("device"),
             List.of("internal"));
 

@@ -1,4 +1,4 @@
-package org.fedcomuon.data;
+package org.fedcomuon.format;
 
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -40,24 +40,6 @@ public record NpyArray(ElementType type, List<Long> shape, boolean fortranOrder,
     /** How long the data of such an array is. */
     static long byteSize(ElementType type, List<Long> shape) {
         Objects.requireNonNull(type);
-        // Zeros are left out at first: with (n, m, 0), products of the leading dimensions should not overflow either.
-        long bytes = type.bytes();
-        boolean empty = false;
-        for (long dimension : shape) {
-            if (dimension < 0) {
-                throw new IllegalArgumentException(
-                        "shape %s has a negative dimension; every dimension is 0 or more".formatted(Npy.tuple(shape)));
-            }
-            empty |= dimension == 0;
-            try {
-                bytes = Math.multiplyExact(bytes, Math.max(dimension, 1));
-            } catch (ArithmeticException e) {
-                throw new IllegalArgumentException(
-                        "shape %s of %s overflows; the product of the dimensions has to stay below 2^63 bytes"
-                                .formatted(Npy.tuple(shape), Npy.name(type)),
-                        e);
-            }
-        }
-        return empty ? 0 : bytes;
+        return Shapes.byteSize(type.bytes(), shape, () -> "shape %s of %s".formatted(Npy.tuple(shape), Npy.name(type)));
     }
 }

@@ -1,4 +1,4 @@
-package org.fedcomuon.data;
+package org.fedcomuon.format;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;

@@ -1,4 +1,4 @@
-package org.fedcomuon.data;
+package org.fedcomuon.format;
 
 import java.io.IOException;
 import java.nio.file.Path;
@@ -16,8 +16,12 @@ public class MalformedFileException extends IOException {
         super(oneLine(file + ": " + problem));
     }
 
+    MalformedFileException(Path file, String problem, Exception cause) {
+        super(oneLine(file + ": " + problem), cause);
+    }
+
     /** Whatever a file or its name contains, a message stays on one line and a terminal is not controlled by it. */
-    static String oneLine(String text) {
+    public static String oneLine(String text) {
         var line = new StringBuilder(text.length());
         text.codePoints().forEach(c -> {
             switch (Character.getType(c)) {

@@ -1,6 +1,7 @@
-package org.fedcomuon.data;
+package org.fedcomuon.format;
 
 import static java.util.stream.Collectors.joining;
+import static org.fedcomuon.format.FileTransfer.clip;
 
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -10,10 +11,7 @@ import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.AccessDeniedException;
-import java.nio.file.FileSystemException;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
@@ -43,10 +41,9 @@ public final class Npy {
     private static final int ALIGNMENT = 64;
     /** NumPy leaves room for so many digits of the dimension that appending makes grow. */
     private static final int GROWTH_DIGITS = 21;
-    /** A byte buffer ends at 2 GiB, an array does not. */
-    private static final long CHUNK = 1 << 20;
 
-    private static final int LONGEST_QUOTE = 60;
+    private static final String KIND = "an NPY file";
+    private static final int LONGEST_REFUSAL = 240;
     private static final String EXAMPLE = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
 
     private Npy() {}
@@ -59,18 +56,11 @@ public final class Npy {
      * @throws IOException when it cannot be read; like all messages here, this one is a line that names the file
      */
     public static NpyArray read(Path file, Arena arena) throws IOException {
-        refuseDirectory(file);
-        if (Files.exists(file) && !Files.isRegularFile(file)) {
-            // A pipe has no length to check against, and opening one can take for ever.
-            throw new IOException(MalformedFileException.oneLine(file + " is not a regular file"));
-        }
+        FileTransfer.requireRegular(file, KIND);
         try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
             return read(file, channel, arena);
-        } catch (NoSuchFileException e) {
-            throw explained(
-                    new NoSuchFileException(MalformedFileException.oneLine("" + file), null, "no such file"), e);
         } catch (IOException e) {
-            throw explain(file, e);
+            throw FileTransfer.explainRead(file, e);
         }
     }
 
@@ -84,7 +74,7 @@ public final class Npy {
      */
     public static void write(Path file, NpyArray array) throws IOException {
         byte[] header = header(array);
-        refuseDirectory(file);
+        FileTransfer.refuseDirectory(file, KIND);
         // Not by Files.createTempFile, whose files are for their owner only.
         Path part = file.resolveSibling(
                 ".npy-%016x.part".formatted(ThreadLocalRandom.current().nextLong()));
@@ -92,21 +82,16 @@ public final class Npy {
             FileChannel channel = FileChannel.open(part, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
             try {
                 try (channel) {
-                    drain(ByteBuffer.wrap(header), channel);
-                    write(array.data(), channel);
+                    FileTransfer.write(channel, 0, MemorySegment.ofArray(header));
+                    FileTransfer.write(channel, header.length, array.data());
                     channel.force(true); // or else a crash may leave the new name without the data
                 }
                 Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
             } finally {
                 Files.deleteIfExists(part); // not there any more if all went well
             }
-        } catch (NoSuchFileException e) {
-            throw explained(
-                    new NoSuchFileException(
-                            MalformedFileException.oneLine("" + file), null, "the directory does not exist"),
-                    e);
         } catch (IOException e) {
-            throw explain(file, e);
+            throw FileTransfer.explainWrite(file, e);
         }
     }
 
@@ -131,7 +116,7 @@ public final class Npy {
 
     private static NpyArray read(Path file, FileChannel channel, Arena arena) throws IOException {
         long size = channel.size();
-        ByteBuffer start = bytes(channel, 0, (int) Math.min(size, PREAMBLE + Integer.BYTES));
+        ByteBuffer start = FileTransfer.bytes(channel, 0, (int) Math.min(size, PREAMBLE + Integer.BYTES));
         requireMagic(file, start);
         if (size < PREAMBLE) {
             throw truncatedHeader(file, size);
@@ -158,18 +143,19 @@ public final class Npy {
                     file,
                     "truncated header: it claims %d bytes, but only %d are there".formatted(length, size - headerAt));
         }
-        Header header = parse(file, bytes(channel, headerAt, (int) length), major);
+        Header header = parse(file, FileTransfer.bytes(channel, headerAt, (int) length), major);
         ElementType type = type(file, header.descr());
         long needed;
         try {
             needed = NpyArray.byteSize(type, header.shape());
         } catch (IllegalArgumentException e) {
-            throw malformed(file, clip(Objects.toString(e.getMessage()), 4 * LONGEST_QUOTE), e);
+            throw new MalformedFileException(file, clip(Objects.toString(e.getMessage()), LONGEST_REFUSAL), e);
         }
         long dataAt = headerAt + length;
         requireData(file, size - dataAt, needed, type, header.shape());
-        return new NpyArray(
-                type, header.shape(), header.fortranOrder(), data(channel, dataAt, allocate(arena, needed)));
+        MemorySegment data = allocate(arena, needed);
+        FileTransfer.read(channel, dataAt, data);
+        return new NpyArray(type, header.shape(), header.fortranOrder(), data);
     }
 
     private static void requireMagic(Path file, ByteBuffer start) throws MalformedFileException {
@@ -199,13 +185,13 @@ public final class Npy {
             throw new MalformedFileException(
                     file,
                     "truncated data: %d bytes are there, %d are needed for shape %s of %s"
-                            .formatted(present, needed, clip(tuple(shape), LONGEST_QUOTE), name(type)));
+                            .formatted(present, needed, clip(tuple(shape)), name(type)));
         }
         if (present > needed) {
             throw new MalformedFileException(
                     file,
                     "%d trailing bytes after the data; shape %s of %s needs %d bytes, and there the file has to end"
-                            .formatted(present - needed, clip(tuple(shape), LONGEST_QUOTE), name(type), needed));
+                            .formatted(present - needed, clip(tuple(shape)), name(type), needed));
         }
     }
 
@@ -222,7 +208,7 @@ public final class Npy {
                                 .formatted(descr, right));
             }
         }
-        String what = "element type '%s'".formatted(clip(descr, LONGEST_QUOTE));
+        String what = "element type '%s'".formatted(clip(descr));
         if (descr.matches("[<>|=]?O.*")) {
             what += ", Python objects,";
         } else if (descr.matches("[<>|=]?[iu]\\d+")) {
@@ -238,31 +224,6 @@ public final class Npy {
         } catch (OutOfMemoryError e) {
             throw new IOException(
                     "%d bytes of memory are needed for the data, more than there are".formatted(bytes), e);
-        }
-    }
-
-    private static MemorySegment data(FileChannel channel, long position, MemorySegment data) throws IOException {
-        for (long at = 0; at < data.byteSize(); at += CHUNK) {
-            long length = Math.min(CHUNK, data.byteSize() - at);
-            fill(channel, position + at, data.asSlice(at, length).asByteBuffer());
-        }
-        return data;
-    }
-
-    private static ByteBuffer bytes(FileChannel channel, long position, int length) throws IOException {
-        ByteBuffer buffer = ByteBuffer.allocate(length).order(ByteOrder.LITTLE_ENDIAN);
-        fill(channel, position, buffer);
-        return buffer.flip();
-    }
-
-    private static void fill(FileChannel channel, long position, ByteBuffer buffer) throws IOException {
-        long at = position;
-        while (buffer.hasRemaining()) {
-            int count = channel.read(buffer, at);
-            if (count < 0) {
-                throw new IOException("the file became shorter while it was read");
-            }
-            at += count;
         }
     }
 
@@ -296,60 +257,6 @@ public final class Npy {
                 .array();
     }
 
-    private static void write(MemorySegment data, FileChannel channel) throws IOException {
-        try (Arena arena = Arena.ofConfined()) {
-            // The data may be on the heap, where a channel cannot reach.
-            MemorySegment stage = arena.allocate(Math.min(CHUNK, data.byteSize()));
-            for (long at = 0; at < data.byteSize(); at += CHUNK) {
-                long length = Math.min(CHUNK, data.byteSize() - at);
-                MemorySegment.copy(data, at, stage, 0, length);
-                drain(stage.asSlice(0, length).asByteBuffer(), channel);
-            }
-        }
-    }
-
-    private static void drain(ByteBuffer buffer, FileChannel channel) throws IOException {
-        while (buffer.hasRemaining()) {
-            channel.write(buffer);
-        }
-    }
-
-    private static void refuseDirectory(Path file) throws IOException {
-        if (Files.isDirectory(file)) {
-            throw new IOException(MalformedFileException.oneLine(file + " is a directory; name an NPY file"));
-        }
-    }
-
-    /** The operating system's messages name no file, or the temporary one. */
-    private static IOException explain(Path file, IOException error) {
-        String name = MalformedFileException.oneLine("" + file);
-        return switch (error) {
-            case MalformedFileException e -> e;
-            case AccessDeniedException e -> explained(new AccessDeniedException(name, null, "permission denied"), e);
-            case FileSystemException e
-            when e.getReason() != null -> explained(new FileSystemException(name, null, e.getReason()), e);
-            default -> {
-                String what = error.getMessage() == null ? error.toString() : error.getMessage();
-                yield new IOException(name + ": " + MalformedFileException.oneLine(what), error);
-            }
-        };
-    }
-
-    private static IOException explained(IOException explanation, IOException cause) {
-        explanation.initCause(cause);
-        return explanation;
-    }
-
-    private static MalformedFileException malformed(Path file, String problem, Exception cause) {
-        var malformed = new MalformedFileException(file, problem);
-        malformed.initCause(cause);
-        return malformed;
-    }
-
-    private static String clip(String text, int length) {
-        return text.length() <= length ? text : text.substring(0, length) + "...";
-    }
-
     private static Header parse(Path file, ByteBuffer bytes, int major) throws MalformedFileException {
         String text;
         try {
@@ -358,7 +265,7 @@ public final class Npy {
                     .decode(bytes)
                     .toString();
         } catch (CharacterCodingException e) {
-            throw malformed(file, "the header is not UTF-8, as in version 3.0 it has to be", e);
+            throw new MalformedFileException(file, "the header is not UTF-8, as in version 3.0 it has to be", e);
         }
         if (!text.endsWith("\n")) {
             throw new MalformedFileException(file, "unterminated header: it has to end with a newline");
@@ -393,13 +300,13 @@ public final class Npy {
                 String key = string("a key in quotes");
                 expect(':');
                 if (!seen.add(key)) {
-                    throw unfit("the key '%s' is there twice".formatted(clip(key, LONGEST_QUOTE)));
+                    throw unfit("the key '%s' is there twice".formatted(clip(key)));
                 }
                 switch (key) {
                     case "descr" -> descr = descr();
                     case "fortran_order" -> fortranOrder = bool();
                     case "shape" -> shape = shape();
-                    default -> throw unfit("the key '%s' is unknown".formatted(clip(key, LONGEST_QUOTE)));
+                    default -> throw unfit("the key '%s' is unknown".formatted(clip(key)));
                 }
                 if (!accept(',') && peek() != '}') {
                     throw unexpected("',' or '}'");
@@ -466,10 +373,8 @@ public final class Npy {
                 at = end;
                 return value;
             } catch (NumberFormatException e) {
-                throw malformed(
-                        file,
-                        "the dimension %s overflows; dimensions stay below 2^63".formatted(clip(digits, LONGEST_QUOTE)),
-                        e);
+                throw new MalformedFileException(
+                        file, "the dimension %s overflows; dimensions stay below 2^63".formatted(clip(digits)), e);
             }
         }
 

@@ -1,5 +1,0 @@
-/** Datasets and array files. */
-@NullMarked
-package org.fedcomuon.data;
-
-import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,210 @@
+package org.fedcomuon.format;
+
+import static org.fedcomuon.format.FileTransfer.clip;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.SequencedMap;
+import java.util.stream.Collectors;
+
+/**
+ * Reads safetensors files: weights from elsewhere, and what {@link SafetensorsWriter} wrote. Opening checks the whole
+ * header against the length of the file and refuses what does not fit to the byte, so that afterwards every tensor is
+ * where {@link #tensors} says; the data itself stays in the file until it is asked for.
+ *
+ * <p>Files come from anywhere: no memory is allocated that the file itself does not fill. That the data is what was
+ * written is another matter, for {@link #verify}.
+ *
+ * <p>Any number of threads may read at once. An interrupt closes the file for all of them, as it does with every
+ * channel.
+ */
+public final class SafetensorsFile implements AutoCloseable {
+    static final String KIND = "a safetensors file";
+
+    private static final int LONGEST_ARRAY = Integer.MAX_VALUE - 8;
+
+    private final Path file;
+    private final FileChannel channel;
+    private final SafetensorsHeader header;
+
+    private SafetensorsFile(Path file, FileChannel channel, SafetensorsHeader header) {
+        this.file = file;
+        this.channel = channel;
+        this.header = header;
+    }
+
+    /**
+     * Opens a file after checking its header.
+     *
+     * @throws MalformedFileException when the file is no safetensors file, is damaged, or has a tensor of a type that
+     *     is not in {@link Dtype}
+     * @throws IOException when it cannot be read; like all messages here, this one is a line that names the file
+     */
+    public static SafetensorsFile open(Path file) throws IOException {
+        FileTransfer.requireRegular(file, KIND);
+        FileChannel channel = null;
+        try {
+            channel = FileChannel.open(file, StandardOpenOption.READ);
+            var opened = new SafetensorsFile(file, channel, SafetensorsHeader.read(file, channel));
+            channel = null; // now another's to close
+            return opened;
+        } catch (IOException e) {
+            throw FileTransfer.explainRead(file, e);
+        } finally {
+            if (channel != null) {
+                channel.close();
+            }
+        }
+    }
+
+    /** The file as it was named when it was opened. */
+    public Path path() {
+        return file;
+    }
+
+    /** What the file says about itself, in the order it does; empty if nothing. */
+    public SequencedMap<String, String> metadata() {
+        return header.metadata();
+    }
+
+    /** What is there by name, in the order of the data. */
+    public SequencedMap<String, TensorInfo> tensors() {
+        return header.tensors();
+    }
+
+    /**
+     * Fills {@code into} with bytes of a tensor, from {@code offsetBytes} on; in pieces, if the tensor is larger than
+     * memory. They are little-endian, as they lie in the file.
+     *
+     * @throws MalformedFileException when the file has no such tensor
+     * @throws IndexOutOfBoundsException when the tensor ends before {@code into} is full
+     */
+    public void read(String name, long offsetBytes, MemorySegment into) throws IOException {
+        read(tensor(name), offsetBytes, into);
+    }
+
+    /**
+     * All elements of a small tensor.
+     *
+     * @throws MalformedFileException when the file has no such tensor of {@link Dtype#F32}, or when it is longer than
+     *     an array can be
+     */
+    public float[] floats(String name) throws IOException {
+        TensorInfo tensor = tensor(name, Dtype.F32);
+        var values = new float[length(tensor)];
+        read(tensor, 0, MemorySegment.ofArray(values));
+        return values;
+    }
+
+    /**
+     * All elements of a small tensor.
+     *
+     * @throws MalformedFileException when the file has no such tensor of {@link Dtype#I64}, or when it is longer than
+     *     an array can be
+     */
+    public long[] longs(String name) throws IOException {
+        TensorInfo tensor = tensor(name, Dtype.I64);
+        var values = new long[length(tensor)];
+        read(tensor, 0, MemorySegment.ofArray(values));
+        return values;
+    }
+
+    /** Whether there is a checksum, so that {@link #verify} can tell anything. */
+    public boolean hasChecksum() {
+        return header.sealAt() != SafetensorsHeader.UNSEALED;
+    }
+
+    /**
+     * Checks that not a bit has changed since {@link SafetensorsWriter} wrote the file, which takes reading all of it.
+     *
+     * @throws MalformedFileException when one has, or when the file has no checksum to tell by; only files that
+     *     {@link SafetensorsWriter} wrote have one
+     */
+    public void verify() throws IOException {
+        String claimed = header.metadata().get(SafetensorsHeader.SEAL);
+        if (claimed == null) {
+            throw new MalformedFileException(
+                    file,
+                    "no checksum: the metadata has no '%s' to verify the file by".formatted(SafetensorsHeader.SEAL));
+        }
+        if (!hasChecksum()) {
+            throw new MalformedFileException(
+                    file,
+                    "no checksum: the metadata '%s' is '%s'; right would be 64 small hexadecimal digits"
+                            .formatted(SafetensorsHeader.SEAL, clip(claimed)));
+        }
+        requireOpen();
+        String actual;
+        try {
+            actual = header.seal(channel);
+        } catch (IOException e) {
+            throw FileTransfer.explainRead(file, e);
+        }
+        if (!actual.equals(claimed)) {
+            throw new MalformedFileException(
+                    file,
+                    "the checksum is wrong: the file is no longer what was written; its sha256 is %s, right would be %s"
+                            .formatted(actual, claimed));
+        }
+    }
+
+    /** Closes the file; reading is no longer possible, {@link #tensors} and {@link #metadata} stay. */
+    @Override
+    public void close() throws IOException {
+        channel.close();
+    }
+
+    private void read(TensorInfo tensor, long offset, MemorySegment into) throws IOException {
+        tensor.requireWithin(offset, into.byteSize());
+        requireOpen();
+        try {
+            FileTransfer.read(channel, header.dataAt() + tensor.offset() + offset, into);
+        } catch (IOException e) {
+            throw FileTransfer.explainRead(file, e);
+        }
+    }
+
+    private void requireOpen() {
+        if (!channel.isOpen()) {
+            throw new IllegalStateException(file + " is closed");
+        }
+    }
+
+    private int length(TensorInfo tensor) throws MalformedFileException {
+        long elements = tensor.bytes() / tensor.dtype().bytes();
+        if (elements > LONGEST_ARRAY) {
+            throw new MalformedFileException(
+                    file,
+                    "tensor '%s' has %d elements, more than an array can have"
+                            .formatted(clip(tensor.name()), elements));
+        }
+        return (int) elements;
+    }
+
+    private TensorInfo tensor(String name) throws MalformedFileException {
+        TensorInfo tensor = header.tensors().get(name);
+        if (tensor == null) {
+            String there = header.tensors().keySet().stream()
+                    .limit(8)
+                    .map("'%s'"::formatted)
+                    .collect(Collectors.joining(", "));
+            throw new MalformedFileException(
+                    file,
+                    "no tensor '%s'; of %d there are %s"
+                            .formatted(clip(name), header.tensors().size(), clip(there, 200)));
+        }
+        return tensor;
+    }
+
+    private TensorInfo tensor(String name, Dtype wanted) throws MalformedFileException {
+        TensorInfo tensor = tensor(name);
+        if (tensor.dtype() != wanted) {
+            throw new MalformedFileException(
+                    file, "tensor '%s' is of %s; right would be %s".formatted(clip(name), tensor.dtype(), wanted));
+        }
+        return tensor;
+    }
+}
