@@ -32,7 +32,7 @@ final class DoubleSchulz extends DirectionPlan {
     }
 
     /** The first NaN or infinity of {@code count} matrices is an error that names it. */
-    static void requireFinite(Buffer values, int count, long size) {
+    static void requireFinite(Buffer values, long count, long size) {
         for (long i = 0; i < count * size; i++) {
             double value = values.segment().getAtIndex(ValueLayout.JAVA_DOUBLE, i);
             if (!Double.isFinite(value)) {
@@ -45,13 +45,13 @@ final class DoubleSchulz extends DirectionPlan {
 
     @Override
     MatrixBatch direction(Batch m) {
-        MatrixBatch all = MatrixBatch.of(result.batch(count, size()), rows, cols);
+        MatrixBatch all = MatrixBatch.of(result.batch(m.clients(), size()), rows, cols);
         device.rearrange(MatrixBatch.of(m, rows, cols), all);
-        requireFinite(result, count, size());
-        for (int k = 0; k < count && size() > 0; k++) {
+        requireFinite(result, m.clients(), size());
+        for (int k = 0; k < m.clients() && size() > 0; k++) {
             iterate(k);
         }
-        requireFinite(result, count, size());
+        requireFinite(result, m.clients(), size());
         return all;
     }
 

@@ -43,15 +43,17 @@ public record ExactSvd() implements Orthogonalizer {
         @Override
         MatrixBatch direction(Batch m) {
             if (type == ElementType.FLOAT32) {
-                device.normalize(1, m, work.batch(count, size())); // also finds NaN, and keeps tiny ones from vanishing
+                device.normalize(
+                        1, m, work.batch(m.clients(), size())); // also finds NaN, and keeps tiny ones from vanishing
             } else {
-                device.rearrange(MatrixBatch.of(m, rows, cols), MatrixBatch.of(work.batch(count, size()), rows, cols));
-                DoubleSchulz.requireFinite(work, count, size());
+                device.rearrange(
+                        MatrixBatch.of(m, rows, cols), MatrixBatch.of(work.batch(m.clients(), size()), rows, cols));
+                DoubleSchulz.requireFinite(work, m.clients(), size());
             }
-            for (int k = 0; k < count; k++) {
+            for (int k = 0; k < m.clients(); k++) {
                 decompose(k);
             }
-            return MatrixBatch.of(result.batch(count, size()), rows, cols);
+            return MatrixBatch.of(result.batch(m.clients(), size()), rows, cols);
         }
 
         private void decompose(int k) {

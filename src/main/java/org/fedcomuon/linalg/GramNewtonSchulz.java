@@ -69,13 +69,15 @@ public record GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts
     }
 
     private final class Squares extends DirectionPlan {
-        private final MatrixBatch identity;
-        private final MatrixBatch z;
+        private final List<MatrixBatch> rooms;
+        // What a call works on: as much of the rooms as it has clients.
         private MatrixBatch x;
         private MatrixBatch y;
         private MatrixBatch r;
         private MatrixBatch q;
+        private MatrixBatch z;
         private MatrixBatch spare;
+        private MatrixBatch identity;
 
         Squares(Device device, int count, int rows, int cols, ScaleRule scale) {
             super(device, count, rows, cols, ElementType.FLOAT32, scale);
@@ -92,10 +94,22 @@ public record GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts
             }
             // The same one for every client: stride 0.
             identity = new MatrixBatch(one, 0, count, 0, side(), side(), Math.max(1, side()), 1);
+            rooms = List.of(x, y, r, q, z, spare, identity);
+        }
+
+        private void take(long clients) {
+            x = first(clients, rooms.get(0));
+            y = first(clients, rooms.get(1));
+            r = first(clients, rooms.get(2));
+            q = first(clients, rooms.get(3));
+            z = first(clients, rooms.get(4));
+            spare = first(clients, rooms.get(5));
+            identity = first(clients, rooms.get(6));
         }
 
         @Override
         MatrixBatch direction(Batch m) {
+            take(m.clients());
             device.normalize(coefficients.divisor(), m, batch(x));
             int from = 0;
             for (int restart : restarts) {
@@ -135,7 +149,7 @@ public record GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts
 
         /** Q = I Z + a I, without the product. */
         private void plusIdentity(double a) {
-            q.buffer().copyFrom(z.buffer(), 0, 0, q.buffer().length());
+            q.buffer().copyFrom(z.buffer(), 0, 0, q.clients() * q.stride());
             device.vectorStep(StepRule.PLAIN, -a, batch(identity), batch(q));
         }
 

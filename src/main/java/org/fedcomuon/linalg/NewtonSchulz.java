@@ -62,22 +62,26 @@ public record NewtonSchulz(Coefficients coefficients) implements Orthogonalizer 
     /** Three products a step, one triangle of the two that are symmetric, sums folded in. */
     private static final class Products extends DirectionPlan {
         private final Coefficients coefficients;
-        private final MatrixBatch gram;
-        private final MatrixBatch poly;
-        private MatrixBatch x;
-        private MatrixBatch y;
+        private final MatrixBatch roomX;
+        private final MatrixBatch roomY;
+        private final MatrixBatch roomGram;
+        private final MatrixBatch roomPoly;
 
         Products(Device device, int count, int rows, int cols, ScaleRule scale, Coefficients coefficients) {
             super(device, count, rows, cols, ElementType.FLOAT32, scale);
             this.coefficients = coefficients;
-            x = matrices("X");
-            y = matrices("Y");
-            gram = squares("X X^T");
-            poly = squares("b A + c A A");
+            roomX = matrices("X");
+            roomY = matrices("Y");
+            roomGram = squares("X X^T");
+            roomPoly = squares("b A + c A A");
         }
 
         @Override
         MatrixBatch direction(Batch m) {
+            MatrixBatch x = first(m.clients(), roomX);
+            MatrixBatch y = first(m.clients(), roomY);
+            MatrixBatch gram = first(m.clients(), roomGram);
+            MatrixBatch poly = first(m.clients(), roomPoly);
             device.normalize(coefficients.divisor(), m, batch(x));
             for (SchulzStep step : coefficients.steps()) {
                 boolean wide = rows <= cols;

@@ -13,7 +13,8 @@ public sealed interface Orthogonalizer permits Auto, ExactSvd, GramNewtonSchulz,
     String name();
 
     /**
-     * Prepares {@code count} matrices of one shape on one device: picks the code to run and takes the room it needs.
+     * Prepares up to {@code count} matrices of one shape on one device: picks the code to run and takes the room it
+     * needs.
      *
      * @param type FLOAT64 only on a CPU, for reference work
      * @throws IllegalArgumentException when this one cannot do it; the message says why

@@ -74,6 +74,19 @@ abstract class Workroom implements Plan {
         return MatrixBatch.of(room(label, count * square).batch(count, square), side(), side());
     }
 
+    /** The first {@code clients} of a plan's own matrices: a call may bring fewer than the plan has room for. */
+    static MatrixBatch first(long clients, MatrixBatch all) {
+        return new MatrixBatch(
+                all.buffer(),
+                all.offset(),
+                clients,
+                all.stride(),
+                all.rows(),
+                all.cols(),
+                all.rowStride(),
+                all.colStride());
+    }
+
     static Batch batch(MatrixBatch matrices) {
         return new Batch(
                 matrices.buffer(),
@@ -92,16 +105,17 @@ abstract class Workroom implements Plan {
         if (plain == null) {
             plain = matrices("matrices without gaps");
         }
-        device.rearrange(m, plain);
-        orthogonalize(batch(plain), batch(plain));
-        device.rearrange(plain, o);
+        MatrixBatch inside = first(Math.min(m.clients(), count), plain);
+        device.rearrange(m, inside);
+        orthogonalize(batch(inside), batch(inside));
+        device.rearrange(inside, o);
     }
 
     final void requireShape(Batch batch) {
-        if (batch.clients() != count
+        if (batch.clients() > count
                 || batch.length() != size()
                 || batch.buffer().type() != type) {
-            throw new DeviceException.InvalidOperand("%s has %d matrices of %d %s, not %d of %d x %d %s"
+            throw new DeviceException.InvalidOperand("%s has %d matrices of %d %s, not up to %d of %d x %d %s"
                     .formatted(
                             batch.buffer().label(),
                             batch.clients(),

@@ -1,0 +1,124 @@
+package org.fedcomuon.linalg;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.fedcomuon.device.Batch;
+import org.fedcomuon.device.Device;
+import org.fedcomuon.device.DeviceException;
+import org.fedcomuon.device.ElementType;
+import org.fedcomuon.device.MatrixBlock;
+import org.fedcomuon.device.Place;
+import org.fedcomuon.device.SmallSchulz;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An {@link Orthogonalizer} made ready for all matrices of a model, of mixed shapes and for up to so many clients:
+ * where the iteration allows it, all small matrices of all clients go in one kernel call. Of the device's thread.
+ */
+public final class MuonPlan implements AutoCloseable {
+    private record Single(int block, MatrixBlock where, Plan plan) {}
+
+    private final Device device;
+    private final @Nullable SmallSchulz small;
+    private final List<Integer> smallBlocks = new ArrayList<>();
+    private final List<Single> singles = new ArrayList<>();
+    private final Map<List<Long>, Plan> plans = new LinkedHashMap<>(); // one a shape: blocks take turns in its room
+
+    private MuonPlan(
+            Orthogonalizer orthogonalizer, Device device, int clients, List<MatrixBlock> blocks, ScaleRule scale) {
+        this.device = device;
+        @Nullable
+        Coefficients coefficients = switch (orthogonalizer) {
+            case Auto auto -> auto.coefficients();
+            case NewtonSchulz schulz -> schulz.coefficients();
+            case ExactSvd exact -> null;
+            case GramNewtonSchulz gram -> null;
+        };
+        var together = new ArrayList<MatrixBlock>();
+        for (int i = 0; i < blocks.size(); i++) {
+            MatrixBlock block = blocks.get(i);
+            if (coefficients != null && Math.min(block.rows(), block.cols()) <= SmallSchulz.longestSide()) {
+                smallBlocks.add(i);
+                together.add(new MatrixBlock(
+                        block.rows(),
+                        block.cols(),
+                        block.momentumOffset(),
+                        block.resultOffset(),
+                        block.weightOffset(),
+                        scale.scale(block.rows(), block.cols())));
+            } else {
+                singles.add(new Single(i, block, plan(orthogonalizer, clients, block, scale)));
+            }
+        }
+        small = coefficients == null || together.isEmpty()
+                ? null
+                : new SmallSchulz(together, coefficients.steps(), coefficients.divisor());
+    }
+
+    /**
+     * Takes the room that the steps need.
+     *
+     * @param clients the most that a call may bring
+     * @param blocks the matrices of a client; their own scales are not used
+     */
+    public static MuonPlan of(
+            Orthogonalizer orthogonalizer, Device device, int clients, List<MatrixBlock> blocks, ScaleRule scale) {
+        return new MuonPlan(orthogonalizer, device, clients, blocks, scale);
+    }
+
+    private Plan plan(Orthogonalizer orthogonalizer, int clients, MatrixBlock block, ScaleRule scale) {
+        try {
+            return plans.computeIfAbsent(
+                    List.of(block.rows(), block.cols()),
+                    shape -> orthogonalizer.plan(
+                            device,
+                            clients,
+                            Math.toIntExact(block.rows()),
+                            Math.toIntExact(block.cols()),
+                            ElementType.FLOAT32,
+                            scale));
+        } catch (RuntimeException e) {
+            close();
+            throw e;
+        }
+    }
+
+    /**
+     * {@code w -= eta scale U V^T} for every matrix of every client. NaN or infinity is a
+     * {@link DeviceException.NotFinite} whose place names client and block; blocks before it may have been stepped.
+     */
+    public void step(Batch m, double eta, Batch w) {
+        if (small != null) {
+            try {
+                device.newtonSchulzStep(small, m, eta, w);
+            } catch (DeviceException.NotFinite e) {
+                throw named(e, smallBlocks.get((int) e.place().block()));
+            }
+        }
+        for (Single single : singles) {
+            MatrixBlock where = single.where();
+            long size = where.rows() * where.cols();
+            try {
+                single.plan().step(m.slice(where.momentumOffset(), size), eta, w.slice(where.weightOffset(), size));
+            } catch (DeviceException.NotFinite e) {
+                throw named(e, single.block());
+            }
+        }
+    }
+
+    private static DeviceException.NotFinite named(DeviceException.NotFinite e, int block) {
+        var named = new DeviceException.NotFinite(
+                String.valueOf(e.getMessage()),
+                new Place(e.place().client(), block, e.place().index()));
+        named.initCause(e);
+        return named;
+    }
+
+    @Override
+    public void close() {
+        plans.values().forEach(Plan::close);
+        plans.clear();
+    }
+}
