@@ -8,8 +8,11 @@ module org.fedcomuon {
     requires tools.jackson.databind;
 
     exports org.fedcomuon.device;
+    exports org.fedcomuon.federation;
     exports org.fedcomuon.format;
     exports org.fedcomuon.linalg;
+    exports org.fedcomuon.method;
+    exports org.fedcomuon.problem;
 
     opens org.fedcomuon.cli to
             info.picocli;

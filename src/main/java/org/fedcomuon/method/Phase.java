@@ -1,0 +1,11 @@
+package org.fedcomuon.method;
+
+/** What a device's time is spent on. */
+public enum Phase {
+    /** The oracles. */
+    GRADIENT,
+    /** Orthogonalized and vector steps. */
+    ORTHOGONALIZE,
+    /** Exchanges with the server, waiting for other devices included. */
+    EXCHANGE
+}

@@ -1,0 +1,103 @@
+package org.fedcomuon.method;
+
+/** A hyper-parameter that may change during a run. Immutable; its {@code toString} is how configurations write it. */
+public sealed interface Schedule {
+    /** The value in a step. */
+    double at(Step step);
+
+    /** The smallest value it takes in a run of {@code iterations} steps. */
+    double least(long iterations);
+
+    /** The largest value it takes in a run of {@code iterations} steps. */
+    double greatest(long iterations);
+
+    /** Whether it is the same in runs of any length. */
+    default boolean isConstant() {
+        return this instanceof Constant;
+    }
+
+    /** Always {@code value}. */
+    static Schedule constant(double value) {
+        return new Constant(value);
+    }
+
+    /** {@code factor T^exponent} all through a run of T steps: how the theory sets its parameters. */
+    static Schedule power(double factor, double exponent) {
+        return new Power(factor, exponent);
+    }
+
+    /** From {@code first} to {@code last} along half a cosine. */
+    static Schedule cosine(double first, double last) {
+        return new Cosine(first, last);
+    }
+
+    /** See {@link Schedule#constant}. */
+    record Constant(double value) implements Schedule {
+        @Override
+        public double at(Step step) {
+            return value;
+        }
+
+        @Override
+        public double least(long iterations) {
+            return value;
+        }
+
+        @Override
+        public double greatest(long iterations) {
+            return value;
+        }
+
+        @Override
+        public String toString() {
+            return Double.toString(value);
+        }
+    }
+
+    /** See {@link Schedule#power}. */
+    record Power(double factor, double exponent) implements Schedule {
+        @Override
+        public double at(Step step) {
+            return least(step.iterations());
+        }
+
+        @Override
+        public double least(long iterations) {
+            return factor * Math.pow((double) Math.max(1, iterations), exponent);
+        }
+
+        @Override
+        public double greatest(long iterations) {
+            return least(iterations);
+        }
+
+        @Override
+        public String toString() {
+            return "power(%s, %s)".formatted(factor, exponent);
+        }
+    }
+
+    /** See {@link Schedule#cosine}. */
+    record Cosine(double first, double last) implements Schedule {
+        @Override
+        public double at(Step step) {
+            double done = step.iterations() <= 1 ? 0 : (double) step.t() / (step.iterations() - 1);
+            return last + (first - last) * 0.5 * (1 + Math.cos(Math.PI * Math.min(1, done)));
+        }
+
+        @Override
+        public double least(long iterations) {
+            return Math.min(first, last);
+        }
+
+        @Override
+        public double greatest(long iterations) {
+            return Math.max(first, last);
+        }
+
+        @Override
+        public String toString() {
+            return "cosine(%s, %s)".formatted(first, last);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+package org.fedcomuon.method;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.BiConsumer;
+import org.fedcomuon.device.AdaptiveRule;
+import org.fedcomuon.device.Batch;
+import org.fedcomuon.device.Buffer;
+import org.fedcomuon.device.Device;
+import org.fedcomuon.device.DeviceException;
+import org.fedcomuon.device.ElementType;
+import org.fedcomuon.device.StepRule;
+import org.fedcomuon.problem.Floats;
+import org.fedcomuon.problem.Jacobian;
+import org.fedcomuon.problem.Point;
+
+/**
+ * A symbol of an algorithm on one device: one value for each client there, or, if it is shared, one value that is the
+ * same for all. Operations change the values of the clients that take part in the round, in one kernel call for each
+ * run of neighbours. Of the device's thread.
+ */
+public final class Variable {
+    private static final List<Run> ONE = List.of(new Run(0, 1));
+
+    private final Clients clients;
+    private final String name;
+    private final Buffer buffer;
+    private final long length;
+    private final boolean shared;
+    private final List<Floats> views = new ArrayList<>();
+    private final List<Jacobian> jacobians = new ArrayList<>();
+    private final Buffer norms;
+
+    Variable(Clients clients, String name, long length, boolean shared) {
+        this.clients = clients;
+        this.name = name;
+        this.length = length;
+        this.shared = shared;
+        int rows = shared ? 1 : clients.count();
+        buffer = clients.allocate(name, ElementType.FLOAT32, rows * length);
+        norms = clients.allocate("norms of " + name, ElementType.FLOAT64, rows);
+        long bytes = length * Float.BYTES;
+        for (int k = 0; k < rows; k++) {
+            var row = Floats.of(buffer.segment().asSlice(k * bytes, bytes));
+            views.add(row);
+            jacobians.add(new Jacobian(points(row)));
+        }
+    }
+
+    private List<Point> points(Floats row) {
+        long n = clients.n();
+        var points = new ArrayList<Point>();
+        for (long at = 0; length % n == 0 && at < length; at += n) {
+            points.add(new Point(clients.layout(), row.slice(at, n)));
+        }
+        return points;
+    }
+
+    /** What checkpoints and messages call it. */
+    public String name() {
+        return name;
+    }
+
+    /** Elements a client. */
+    public long length() {
+        return length;
+    }
+
+    /** Whether there is one value for all clients. */
+    public boolean isShared() {
+        return shared;
+    }
+
+    /** Where the values are: client after client, those that do not take part included. */
+    public Buffer buffer() {
+        return buffer;
+    }
+
+    Floats values(int client) {
+        return views.get(shared ? 0 : client);
+    }
+
+    Point point(int client) {
+        return jacobian(client).component(0);
+    }
+
+    Jacobian jacobian(int client) {
+        return jacobians.get(shared ? 0 : client);
+    }
+
+    /** These clients' values; a shared one is read by each of them. */
+    Batch of(Run run) {
+        return shared
+                ? new Batch(buffer, 0, run.count(), length, run.count() == 1 ? length : 0)
+                : new Batch(buffer, run.first() * length, run.count(), length, length);
+    }
+
+    private Batch normsOf(Run run) {
+        return new Batch(norms, shared ? 0 : run.first(), run.count(), 1, 1);
+    }
+
+    private void forRuns(BiConsumer<Device, Run> operation) {
+        for (Run run : shared ? ONE : clients.runs()) {
+            operation.accept(clients.device(), run);
+        }
+    }
+
+    /** {@code this = x}. A shared variable takes the first client's value, after an average every client's. */
+    public void set(Variable x) {
+        ema(1, x);
+    }
+
+    /** {@code this = a x + (1 - a) this}. */
+    public void ema(double a, Variable x) {
+        forRuns((device, run) -> device.ema(a, x.of(run), of(run)));
+    }
+
+    /** {@code this += factor x}. */
+    public void add(double factor, Variable x) {
+        forRuns((device, run) -> device.vectorStep(StepRule.PLAIN, -factor, x.of(run), of(run)));
+    }
+
+    /** {@code this = keep this + x}. */
+    public void accumulate(double keep, Variable x) {
+        Variable one = clients.scalar();
+        one.fill(1 / (1 - keep)); // b v = 1 in the operation below
+        compose(1 - keep, x, one);
+    }
+
+    /** Every client's value becomes that of the shared {@code x}, also of those that do not take part. */
+    public void receive(Variable x) {
+        var all = new Run(0, clients.count());
+        clients.device().ema(1, x.of(all), of(all));
+    }
+
+    /** Every element of every client becomes {@code value}. */
+    public void fill(double value) {
+        views.forEach(row -> row.fill(value));
+    }
+
+    /** Zero, for every client. */
+    public void zero() {
+        buffer.zero();
+    }
+
+    /** {@code this = (1 - b) this + b H (v kron I)}. */
+    public void compose(double b, Variable h, Variable v) {
+        forRuns((device, run) -> device.composeMomentum(b, h.of(run), v.of(run), of(run)));
+    }
+
+    /**
+     * {@code H = P_radius[H]; this = (1 - b) this + b H (v kron I)}, in one pass. H has been through {@link #storm}.
+     */
+    public void projectCompose(double radius, double b, Variable h, Variable v) {
+        forRuns((device, run) -> {
+            try {
+                device.projectComposeMomentum(radius, h.normsOf(run), b, h.of(run), v.of(run), of(run));
+            } catch (DeviceException.NotFinite e) {
+                throw clients.diverged(h, run, e.place());
+            }
+        });
+    }
+
+    /** {@code this = now + (1 - g)(this - before)}. */
+    public void storm(double g, Variable now, Variable before) {
+        forRuns((device, run) -> device.storm(g, now.of(run), before.of(run), of(run), normsOf(run)));
+    }
+
+    /** {@code this = P_radius[this]}, right after {@link #storm}. */
+    public void project(double radius) {
+        forRuns((device, run) -> {
+            try {
+                device.project(radius, normsOf(run), of(run));
+            } catch (DeviceException.NotFinite e) {
+                throw clients.diverged(this, run, e.place());
+            }
+        });
+    }
+
+    /** The server step of FedOpt along {@code delta}, with its moments m and v. */
+    public void adaptiveStep(
+            AdaptiveRule rule,
+            double beta1,
+            double beta2,
+            double epsilon,
+            double eta,
+            Variable delta,
+            Variable m,
+            Variable v) {
+        forRuns((device, run) ->
+                device.adaptiveStep(rule, beta1, beta2, epsilon, eta, delta.of(run), m.of(run), v.of(run), of(run)));
+    }
+
+    /** Elements {@code from} to {@code from + count} become the {@code k} largest of x there, and zeros. */
+    void topK(long k, Variable x, long from, long count) {
+        forRuns((device, run) -> {
+            try {
+                device.topK(k, x.of(run).slice(from, count), of(run).slice(from, count));
+            } catch (DeviceException.NotFinite e) {
+                throw clients.diverged(x, run, e.place());
+            }
+        });
+    }
+
+    @Override
+    public String toString() {
+        return name;
+    }
+}

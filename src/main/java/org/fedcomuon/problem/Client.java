@@ -1,0 +1,36 @@
+package org.fedcomuon.problem;
+
+/**
+ * One participant's part of the problem: {@code f(E[g(W; xi)])}, by its values and derivatives on samples.
+ *
+ * <p>Calls for one client never overlap; different clients are called at the same time, from different threads. The
+ * same arguments must give the same bits. Views are valid during the call only. An exception or a result that is not
+ * finite is a fault of this client, and what happens then is the federation's policy.
+ */
+public interface Client {
+    /**
+     * {@code g(w; xi)} and its Jacobian.
+     *
+     * @param value receives the d components of g
+     * @param jacobian receives their gradients
+     */
+    void inner(Sample xi, Point w, Floats value, Jacobian jacobian) throws Exception;
+
+    /**
+     * The same at two points on one sample: the same data, the same dropout mask. Override it where the two can share
+     * work, such as loading a batch.
+     */
+    default void innerAtTwo(
+            Sample xi, Point w, Floats value, Jacobian jacobian, Point wOld, Floats valueOld, Jacobian jacobianOld)
+            throws Exception {
+        inner(xi, w, value, jacobian);
+        inner(xi, wOld, valueOld, jacobianOld);
+    }
+
+    /**
+     * The gradient of f(y; zeta) with respect to y.
+     *
+     * @param gradient receives its d components
+     */
+    void outerGradient(Sample zeta, Floats y, Floats gradient) throws Exception;
+}

@@ -1,0 +1,29 @@
+package org.fedcomuon.problem;
+
+/**
+ * A client's loss on a sample: g with d = 1, the form that most problems have. One that implements
+ * {@link HessianProduct} as well allows exact MAML gradients.
+ */
+@FunctionalInterface
+public interface Loss {
+    /**
+     * The loss at {@code w} on the sample {@code xi}.
+     *
+     * @param gradient receives its gradient, all of it
+     */
+    double evaluate(Sample xi, Point w, Point gradient) throws Exception;
+
+    /** {@code exp(loss / lambda)}, along its tangent beyond what is safe; for {@link Risk#logarithm}. */
+    default Loss exponential(double lambda) {
+        var outer = new ExponentialRisk(lambda);
+        return (xi, w, gradient) -> {
+            double y = evaluate(xi, w, gradient);
+            double slope = outer.derivative(y);
+            Floats values = gradient.values();
+            for (long i = 0, n = values.length(); i < n; i++) {
+                values.set(i, slope * values.get(i));
+            }
+            return outer.value(y);
+        };
+    }
+}
