@@ -1,0 +1,203 @@
+package org.fedcomuon.federation;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Objects;
+import org.fedcomuon.format.Dtype;
+import org.fedcomuon.format.SafetensorsFile;
+import org.fedcomuon.format.TensorInfo;
+import org.fedcomuon.format.TensorSpec;
+import org.fedcomuon.method.Clients;
+import org.fedcomuon.method.Variable;
+
+/**
+ * The complete state of a run, by client and not by device, so that it goes on anywhere: every state variable of the
+ * method, how many samples each client has drawn, and who has been dropped from the round that is under way.
+ */
+final class Checkpoint {
+    private static final String DRAWS = "draws";
+    private static final String DROPPED = "dropped";
+
+    private Checkpoint() {}
+
+    /** The counters that go with the tensors. */
+    record Counters(long step, long communicatedBytes, long roundTrips, long faults) {
+        private static final String STEP = "step";
+        private static final String BYTES = "communicatedBytes";
+        private static final String TRIPS = "roundTrips";
+        private static final String FAULTS = "faults";
+
+        Map<String, String> toMetadata() {
+            var all = new LinkedHashMap<String, String>();
+            all.put(STEP, Long.toString(step));
+            all.put(BYTES, Long.toString(communicatedBytes));
+            all.put(TRIPS, Long.toString(roundTrips));
+            all.put(FAULTS, Long.toString(faults));
+            return all;
+        }
+
+        static Counters of(SafetensorsFile file) {
+            return new Counters(number(file, STEP), number(file, BYTES), number(file, TRIPS), number(file, FAULTS));
+        }
+
+        private static long number(SafetensorsFile file, String key) {
+            String text = file.metadata().get(key);
+            try {
+                long value = Long.parseLong(String.valueOf(text));
+                if (value >= 0) {
+                    return value;
+                }
+            } catch (NumberFormatException e) {
+                // said below
+            }
+            throw new CheckpointException("%s is foreign: its %s is %s".formatted(file.path(), key, text));
+        }
+    }
+
+    /** Starts a checkpoint, on one device for all. */
+    static CheckpointStore.Pending begin(CheckpointStore store, Setup setup, Counters counters, Clients clients) {
+        var metadata = new LinkedHashMap<>(setup.identity());
+        metadata.putIfAbsent("iterations", Long.toString(setup.iterations()));
+        metadata.putAll(counters.toMetadata());
+        var tensors = new ArrayList<TensorSpec>();
+        for (Variable variable : clients.state()) {
+            tensors.add(spec(variable, setup.problem().clients()));
+        }
+        tensors.add(TensorSpec.of(DRAWS, Dtype.I64, setup.problem().clients(), 2));
+        tensors.add(TensorSpec.of(DROPPED, Dtype.U8, setup.problem().clients()));
+        return store.begin(counters.step(), metadata, tensors);
+    }
+
+    private static TensorSpec spec(Variable variable, int clients) {
+        return variable.isShared()
+                ? TensorSpec.of(variable.name(), Dtype.F32, variable.length())
+                : TensorSpec.of(variable.name(), Dtype.F32, clients, variable.length());
+    }
+
+    /** Writes what one device holds. */
+    static void write(CheckpointStore.Pending pending, Clients clients, boolean[] admitted) {
+        for (Variable variable : clients.state()) {
+            if (!variable.isShared()) {
+                pending.write(
+                        variable.name(),
+                        clients.first() * variable.length() * Float.BYTES,
+                        variable.buffer().segment());
+            } else if (clients.first() == 0) {
+                pending.write(variable.name(), 0, variable.buffer().segment());
+            }
+        }
+        var draws = new long[2 * clients.count()];
+        var dropped = new byte[clients.count()];
+        for (int k = 0; k < clients.count(); k++) {
+            draws[2 * k] = clients.innerDraws()[k];
+            draws[2 * k + 1] = clients.outerDraws()[k];
+            dropped[k] = (byte) (admitted[k] && !clients.takesPart(k) ? 1 : 0);
+        }
+        pending.write(DRAWS, 2L * Long.BYTES * clients.first(), MemorySegment.ofArray(draws));
+        pending.write(DROPPED, clients.first(), MemorySegment.ofArray(dropped));
+    }
+
+    /**
+     * Opens the checkpoint that a run is to go on from: the newest of a directory, or the one named.
+     *
+     * @throws CheckpointException when it is damaged, or of another run
+     */
+    static SafetensorsFile open(Path path, Setup setup) {
+        SafetensorsFile file;
+        if (Files.isDirectory(path)) {
+            file = new CheckpointStore(path).openNewest();
+        } else {
+            Path directory = Objects.requireNonNullElse(path.toAbsolutePath().getParent(), path);
+            file = new CheckpointStore(directory).open(path);
+        }
+        try {
+            requireSame(file, setup);
+        } catch (RuntimeException e) {
+            close(file);
+            throw e;
+        }
+        return file;
+    }
+
+    private static void requireSame(SafetensorsFile file, Setup setup) {
+        setup.identity().forEach((key, mine) -> {
+            String its = file.metadata().get(key);
+            if (!mine.equals(its)) {
+                throw new CheckpointException(
+                        its == null
+                                ? "%s is of another run: it does not say its %s, which is %s here"
+                                        .formatted(file.path(), key, mine)
+                                : "%s is of another run: its %s is %s, not %s".formatted(file.path(), key, its, mine));
+            }
+        });
+        file.metadata().keySet().stream()
+                .filter(key -> (key.startsWith("method.") || key.startsWith("config."))
+                        && !setup.identity().containsKey(key))
+                .findFirst()
+                .ifPresent(key -> {
+                    throw new CheckpointException("%s is of another run: it has a %s, %s, which is not set here"
+                            .formatted(file.path(), key, file.metadata().get(key)));
+                });
+        long step = Counters.of(file).step();
+        if (step > setup.iterations()) {
+            throw new CheckpointException(
+                    "%s is at step %d, beyond the %d of this run".formatted(file.path(), step, setup.iterations()));
+        }
+    }
+
+    /** Reads what one device holds; afterwards, who takes part in the round that is under way. */
+    static boolean[] read(SafetensorsFile file, Clients clients, int allClients, boolean[] admitted) {
+        try {
+            for (Variable variable : clients.state()) {
+                TensorSpec wanted = spec(variable, allClients);
+                require(file, wanted);
+                file.read(
+                        variable.name(),
+                        variable.isShared() ? 0 : clients.first() * variable.length() * Float.BYTES,
+                        variable.buffer().segment());
+            }
+            require(file, TensorSpec.of(DRAWS, Dtype.I64, allClients, 2));
+            require(file, TensorSpec.of(DROPPED, Dtype.U8, allClients));
+            var draws = new long[2 * clients.count()];
+            var dropped = new byte[clients.count()];
+            file.read(DRAWS, 2L * Long.BYTES * clients.first(), MemorySegment.ofArray(draws));
+            file.read(DROPPED, clients.first(), MemorySegment.ofArray(dropped));
+            boolean[] takesPart = admitted.clone();
+            for (int k = 0; k < clients.count(); k++) {
+                clients.innerDraws()[k] = draws[2 * k];
+                clients.outerDraws()[k] = draws[2 * k + 1];
+                takesPart[k] &= dropped[k] == 0;
+            }
+            return takesPart;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static void require(SafetensorsFile file, TensorSpec wanted) {
+        TensorInfo found = file.tensors().get(wanted.name());
+        if (found == null || found.dtype() != wanted.dtype() || !found.shape().equals(wanted.shape())) {
+            throw new CheckpointException("%s is foreign: it has %s where %s %s %s is needed"
+                    .formatted(
+                            file.path(),
+                            found == null ? "nothing" : found.dtype() + " " + found.shape(),
+                            wanted.name(),
+                            wanted.dtype(),
+                            wanted.shape()));
+        }
+    }
+
+    static void close(SafetensorsFile file) {
+        try {
+            file.close();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+package org.fedcomuon.federation;
+
+import java.nio.file.Path;
+import java.util.Optional;
+import org.fedcomuon.format.MalformedFileException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A checkpoint that cannot be read or written. Somebody has to decide how to go on, so the message is written for that
+ * person: one line with the file's name, what is wrong with it, and which checkpoint to go on from instead, if there is
+ * one. Thrown by {@link CheckpointStore} only.
+ */
+public final class CheckpointException extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    private final transient @Nullable Path previous;
+
+    CheckpointException(String message) {
+        super(MalformedFileException.oneLine(message));
+        previous = null;
+    }
+
+    CheckpointException(String message, Throwable cause) {
+        super(MalformedFileException.oneLine(message), cause);
+        previous = null;
+    }
+
+    CheckpointException(CheckpointException refusal, Path previous) {
+        super(
+                MalformedFileException.oneLine(
+                        "%s; the one before it is whole: %s".formatted(refusal.getMessage(), previous)),
+                refusal);
+        this.previous = previous;
+    }
+
+    /** The newest whole checkpoint that is older than the one that cannot be read, to go on from instead. */
+    public Optional<Path> previous() {
+        return Optional.ofNullable(previous);
+    }
+}

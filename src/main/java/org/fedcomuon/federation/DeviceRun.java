@@ -1,0 +1,247 @@
+package org.fedcomuon.federation;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.Objects;
+import java.util.Optional;
+import org.fedcomuon.device.Device;
+import org.fedcomuon.device.Devices;
+import org.fedcomuon.device.InstructionSet;
+import org.fedcomuon.format.SafetensorsFile;
+import org.fedcomuon.method.Clients;
+import org.fedcomuon.method.Phase;
+import org.fedcomuon.method.Replica;
+import org.fedcomuon.method.Step;
+import org.fedcomuon.method.Variable;
+import org.fedcomuon.problem.Floats;
+import org.fedcomuon.problem.Point;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A run as one device does it: all steps, for its own clients, meeting the other devices at every exchange. What is
+ * done once for all, such as telling listeners, is device 0's.
+ */
+final class DeviceRun {
+    private final Setup setup;
+    private final Meeting meeting;
+    private final Watch watch;
+    private final int self;
+    private final @Nullable SafetensorsFile resumed;
+
+    // Of the device's thread, from here on.
+    private @Nullable Variable virtual; // for the average at a step that is no exchange
+    private boolean[] admitted = {};
+    private Optional<Path> lastCheckpoint = Optional.empty();
+
+    DeviceRun(Setup setup, Meeting meeting, Watch watch, int self, @Nullable SafetensorsFile resumed) {
+        this.setup = setup;
+        this.meeting = meeting;
+        this.watch = watch;
+        this.self = self;
+        this.resumed = resumed;
+    }
+
+    /** What device 0 says of the run; the others return the same, with weights of their own. */
+    Result run() {
+        int first = setup.firstClient(self);
+        int count = setup.firstClient(self + 1) - first;
+        int devices = setup.devices().size();
+        try (Device device = Devices.open(
+                        setup.devices().get(self), Math.max(1, setup.threads() / devices), InstructionSet.AUTO);
+                Clients clients = new Clients(
+                        device,
+                        setup.problem(),
+                        first,
+                        count,
+                        setup.seed(),
+                        setup.policy(),
+                        watch::fault,
+                        Math.max(1, setup.workers() / devices));
+                Exchange server = new Exchange(meeting, self, clients, setup.weights())) {
+            Replica replica = setup.method().on(clients);
+            long t = begin(clients, server, replica);
+            evaluate(t, clients, server);
+            boolean stopped = false;
+            while (t < setup.iterations() && !stopped) {
+                step(new Step(t, setup.tau(), setup.iterations()), clients, server, replica);
+                t++;
+                stopped = agreeToStop();
+                if (setup.store().isPresent() && (stopped || isCheckpointDue(t))) {
+                    save(setup.store().get(), t, clients, server);
+                }
+            }
+            clients.requireConverging(clients.weights());
+            return result(t, stopped && t < setup.iterations(), clients, server);
+        }
+    }
+
+    private boolean isCheckpointDue(long done) {
+        return done == setup.iterations() || done % (setup.checkpointEvery() * setup.tau()) == 0;
+    }
+
+    /** Sets the initial state, or that of the checkpoint; the number of steps done before. */
+    private long begin(Clients clients, Exchange server, Replica replica) {
+        if (resumed == null) {
+            float[] initial = setup.initial().toArray();
+            for (int k = 0; k < clients.count(); k++) {
+                clients.weights().buffer().copyIn(k * clients.n(), initial);
+            }
+            admitted = new boolean[clients.count()];
+            Arrays.fill(admitted, true);
+            replica.initialize(server);
+            return 0;
+        }
+        var counters = Checkpoint.Counters.of(resumed);
+        server.resume(counters.communicatedBytes(), counters.roundTrips());
+        admitted = admitted(counters.step() / setup.tau(), clients);
+        clients.admit(Checkpoint.read(resumed, clients, setup.problem().clients(), admitted));
+        return counters.step();
+    }
+
+    private boolean[] admitted(long round, Clients clients) {
+        boolean[] all = setup.participation().of(round);
+        return Arrays.copyOfRange(all, clients.first(), clients.first() + clients.count());
+    }
+
+    private void step(Step t, Clients clients, Exchange server, Replica replica) {
+        clients.enter(t.t());
+        if (t.startsRound()) {
+            admitted = admitted(t.round(), clients);
+            clients.admit(admitted);
+        }
+        replica.step(t, server);
+        if (t.isSync()) {
+            clients.requireConverging(clients.weights());
+        }
+        long done = t.t() + 1;
+        if (self == 0) {
+            watch.tell(listener -> listener.onStep(done));
+            if (t.isSync()) {
+                var round = new Round(
+                        t.round(),
+                        done,
+                        server.participants(),
+                        setup.participation().count() - server.participants(),
+                        server.bytes(),
+                        server.roundTrips(),
+                        watch.seconds(),
+                        meeting.seconds(Phase.GRADIENT),
+                        meeting.seconds(Phase.ORTHOGONALIZE),
+                        meeting.seconds(Phase.EXCHANGE));
+                watch.tell(listener -> listener.onRound(round));
+            }
+        }
+        evaluateIfDue(done, clients, server);
+    }
+
+    /** Only device 0 looks, so that all stop after the same step. */
+    private boolean agreeToStop() {
+        if (self == 0) {
+            meeting.stop = watch.isStopping();
+        }
+        meeting.rendezvous.await();
+        boolean stop = meeting.stop;
+        if (meeting.devices() > 1) {
+            meeting.rendezvous.await(); // all have read it
+        }
+        return stop;
+    }
+
+    private void evaluateIfDue(long step, Clients clients, Exchange server) {
+        if (step == setup.iterations() || (setup.evaluateEvery() > 0 && step % setup.evaluateEvery() == 0)) {
+            evaluate(step, clients, server);
+        }
+    }
+
+    private void evaluate(long step, Clients clients, Exchange server) {
+        if (setup.evaluator().isEmpty()) {
+            return;
+        }
+        Point average = average(clients, server);
+        if (self == 0) {
+            var metrics = new LinkedHashMap<String, Double>();
+            try {
+                metrics.putAll(setup.evaluator().get().evaluate(step, average));
+            } catch (RuntimeException e) {
+                throw e;
+            } catch (Exception e) {
+                throw new EvaluationException(step, e);
+            }
+            var evaluation = new Evaluation(
+                    step, step / setup.tau(), Collections.unmodifiableMap(metrics), server.bytes(), watch.seconds());
+            watch.tell(listener -> listener.onEvaluation(evaluation));
+        }
+        meeting.rendezvous.await(); // no device works beside an evaluation
+    }
+
+    /** The average of the clients' W; the run itself is not touched. Valid until the next call. */
+    private Point average(Clients clients, Exchange server) {
+        if (virtual == null) {
+            virtual = clients.scratch("average W", clients.n());
+        }
+        Variable w = clients.weights();
+        virtual.buffer().copyFrom(w.buffer(), 0, 0, w.buffer().length());
+        server.mean(virtual);
+        return new Point(clients.layout(), Floats.of(virtual.buffer().segment().asSlice(0, clients.n() * Float.BYTES)));
+    }
+
+    private void save(CheckpointStore store, long step, Clients clients, Exchange server) {
+        if (self == 0) {
+            var counters = new Checkpoint.Counters(step, server.bytes(), server.roundTrips(), watch.faults());
+            try (var pending = Checkpoint.begin(store, setup, counters, clients)) {
+                meeting.pending = pending;
+                writeTogether(pending, clients);
+                Path file = pending.commit();
+                lastCheckpoint = Optional.of(file);
+                watch.tell(listener -> listener.onCheckpoint(step, file));
+            }
+        } else {
+            writeTogether(null, clients);
+        }
+    }
+
+    /** Device 0 brings the file; nobody goes on before all is in it. */
+    private void writeTogether(CheckpointStore.@Nullable Pending own, Clients clients) {
+        meeting.rendezvous.await();
+        Checkpoint.write(own != null ? own : Objects.requireNonNull(meeting.pending), clients, admitted);
+        meeting.rendezvous.await();
+    }
+
+    private Result result(long step, boolean stopped, Clients clients, Exchange server) {
+        Point average = average(clients, server);
+        MemorySegment copy = Arena.ofAuto().allocate(clients.n() * Float.BYTES, Float.BYTES);
+        copy.copyFrom(average.values().segment());
+        return new Result(
+                step,
+                stopped,
+                new Point(clients.layout(), Floats.of(copy)),
+                sha256(copy),
+                server.bytes(),
+                server.roundTrips(),
+                watch.faults(),
+                watch.seconds(),
+                lastCheckpoint);
+    }
+
+    private static String sha256(MemorySegment bytes) {
+        MessageDigest digest;
+        try {
+            digest = MessageDigest.getInstance("SHA-256");
+        } catch (NoSuchAlgorithmException e) {
+            throw new AssertionError("every Java has SHA-256", e);
+        }
+        long most = 1 << 26; // a ByteBuffer ends at 2 GiB
+        for (long at = 0; at < bytes.byteSize(); at += most) {
+            digest.update(
+                    bytes.asSlice(at, Math.min(most, bytes.byteSize() - at)).asByteBuffer());
+        }
+        return HexFormat.of().formatHex(digest.digest());
+    }
+}

@@ -1,0 +1,14 @@
+package org.fedcomuon.federation;
+
+import java.util.Map;
+
+/**
+ * What the evaluator made of the average model.
+ *
+ * @param step steps done since the beginning
+ * @param round rounds done since the beginning
+ * @param metrics by name, in the evaluator's order
+ * @param communicatedBytes as in {@link Round}
+ * @param seconds of this run so far, evaluations included
+ */
+public record Evaluation(long step, long round, Map<String, Double> metrics, long communicatedBytes, double seconds) {}

@@ -1,0 +1,361 @@
+package org.fedcomuon.federation;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.fedcomuon.format.SafetensorsFile;
+import org.fedcomuon.method.ClientFaultException;
+import org.fedcomuon.method.FaultPolicy;
+import org.fedcomuon.method.Method;
+import org.fedcomuon.problem.Floats;
+import org.fedcomuon.problem.Problem;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A method on a problem: T local steps in rounds of tau, over any list of devices, to the same bits whatever the list.
+ *
+ * <pre>
+ * Result result = Federation.of(problem, method).devices("cpu:0", "cpu:1").iterations(500).tau(5).seed(42).build().run();
+ * </pre>
+ *
+ * One platform thread a device, made for the run. {@link #run} may be called once; {@link #stop} from any thread.
+ */
+public final class Federation {
+    private final Setup setup;
+    private final List<Listener> listeners;
+    private @Nullable Watch watch;
+    private boolean stopBeforeStart;
+
+    private Federation(Setup setup, List<Listener> listeners) {
+        this.setup = setup;
+        this.listeners = listeners;
+    }
+
+    /** Starts describing a run. */
+    public static Builder of(Problem problem, Method method) {
+        return new Builder(problem, method);
+    }
+
+    /**
+     * Runs to the end, or until {@link #stop}.
+     *
+     * @throws CheckpointException when the run cannot go on from the checkpoint named, or cannot write one
+     * @throws ClientFaultException when a client fails and the policy is to fail
+     * @throws org.fedcomuon.method.DivergedException when the numbers leave the range of floats
+     * @throws InterruptedException when the calling thread is interrupted; the run has then stopped as by {@link #stop}
+     */
+    public Result run() throws InterruptedException {
+        setup.store().ifPresent(this::requireOwn);
+        @Nullable
+        SafetensorsFile resumed =
+                setup.resume().map(path -> Checkpoint.open(path, setup)).orElse(null);
+        try {
+            long faults = resumed == null ? 0 : Checkpoint.Counters.of(resumed).faults();
+            Watch mine = begin(faults);
+            setup.method().warnings(setup.iterations(), setup.tau()).forEach(mine::warn);
+            return run(mine, resumed);
+        } finally {
+            if (resumed != null) {
+                Checkpoint.close(resumed);
+            }
+        }
+    }
+
+    /** A later checkpoint of an older run would be taken for the newest of this one. */
+    private void requireOwn(CheckpointStore store) {
+        Optional<Path> resume = setup.resume().map(path -> path.toAbsolutePath().normalize());
+        Path directory = store.directory().toAbsolutePath().normalize();
+        if (store.newest().isPresent()
+                && !resume.equals(Optional.of(directory))
+                && !resume.map(Path::getParent).equals(Optional.of(directory))) {
+            throw new CheckpointException(
+                    "%s holds the checkpoints of a run already; resume from it, or choose another directory"
+                            .formatted(store.directory()));
+        }
+    }
+
+    private synchronized Watch begin(long faults) {
+        if (watch != null) {
+            throw new IllegalStateException("a federation runs once");
+        }
+        watch = new Watch(listeners, faults);
+        if (stopBeforeStart) {
+            watch.stop();
+        }
+        return watch;
+    }
+
+    /**
+     * Asks the run to end after the step that it is in, with a checkpoint if it keeps any. Returns at once;
+     * {@link #run} returns when it is done.
+     */
+    public synchronized void stop() {
+        stopBeforeStart = true;
+        if (watch != null) {
+            watch.stop();
+        }
+    }
+
+    private Result run(Watch mine, @Nullable SafetensorsFile resumed) throws InterruptedException {
+        int devices = setup.devices().size();
+        var meeting = new Meeting(devices, setup.problem().clients());
+        var results = new @Nullable Result[devices];
+        var failures = new @Nullable Throwable[devices];
+        var threads = new ArrayList<Thread>();
+        for (int i = 0; i < devices; i++) {
+            int self = i;
+            threads.add(Thread.ofPlatform()
+                    .name("federation-" + setup.devices().get(i))
+                    .start(() -> {
+                        try {
+                            results[self] = new DeviceRun(setup, meeting, mine, self, resumed).run();
+                        } catch (Throwable e) { // rethrown by the caller's thread
+                            failures[self] = e;
+                            meeting.rendezvous.abort();
+                        }
+                    }));
+        }
+        boolean interrupted = false;
+        for (Thread thread : threads) {
+            while (thread.isAlive()) {
+                try {
+                    thread.join();
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                    mine.stop();
+                }
+            }
+        }
+        throwFirst(failures);
+        if (interrupted) {
+            throw new InterruptedException("the run has been stopped");
+        }
+        Result result = results[0];
+        if (result == null) {
+            throw new AssertionError("device 0 returned nothing");
+        }
+        return result;
+    }
+
+    /** The same one every time: of several devices that failed in one step, the first. */
+    private static void throwFirst(@Nullable Throwable[] failures) {
+        @Nullable Throwable first = null;
+        for (Throwable failure : failures) {
+            if (failure != null && !(failure instanceof Rendezvous.Aborted)) {
+                if (first == null) {
+                    first = failure;
+                } else {
+                    first.addSuppressed(failure);
+                }
+            }
+        }
+        switch (first) {
+            case null -> {}
+            case RuntimeException e -> throw e;
+            case Error e -> throw e;
+            default -> throw new AssertionError(first);
+        }
+    }
+
+    /** A run being described. Every value has a default but the number of steps. Of one thread. */
+    public static final class Builder {
+        private final Problem problem;
+        private final Method method;
+        private List<String> devices = List.of("cpu:0");
+        private int threads = Runtime.getRuntime().availableProcessors();
+        private int workers = threads;
+        private long iterations;
+        private int tau = 1;
+        private long seed;
+        private double participation = 1;
+        private double[] weights;
+        private FaultPolicy policy = FaultPolicy.FAIL;
+        private float[] initial;
+        private long evaluateEvery;
+        private @Nullable Evaluator evaluator;
+        private long checkpointEvery = 1;
+        private @Nullable CheckpointStore store;
+        private @Nullable Path resume;
+        private final Map<String, String> description = new LinkedHashMap<>();
+        private final List<Listener> listeners = new ArrayList<>();
+
+        private Builder(Problem problem, Method method) {
+            this.problem = problem;
+            this.method = method;
+            weights = new double[problem.clients()];
+            Arrays.fill(weights, 1);
+            initial = new float[Math.toIntExact(problem.layout().length())];
+        }
+
+        /**
+         * Where to run, by name; clients are placed on them in order, in near-equal shares. {@code cpu:0} by default.
+         */
+        public Builder devices(String... names) {
+            devices = List.of(names);
+            return this;
+        }
+
+        /** How many threads the kernels of all devices together use; all cores by default. Never changes a result. */
+        public Builder threads(int count) {
+            threads = count;
+            return this;
+        }
+
+        /**
+         * How many threads evaluate the oracles of all devices together, a client at a time each; all cores by default.
+         * Never changes a result.
+         */
+        public Builder workers(int count) {
+            workers = count;
+            return this;
+        }
+
+        /** T, the number of local steps. */
+        public Builder iterations(long count) {
+            iterations = count;
+            return this;
+        }
+
+        /** Local steps a round; 1 by default. */
+        public Builder tau(int steps) {
+            tau = steps;
+            return this;
+        }
+
+        /** Of all samples, and of who takes part; 0 by default. */
+        public Builder seed(long value) {
+            seed = value;
+            return this;
+        }
+
+        /** The share of clients that take part in a round, at least one; all by default. */
+        public Builder participation(double share) {
+            participation = share;
+            return this;
+        }
+
+        /** One weight a client in every average, such as its number of examples; equal by default. */
+        public Builder weights(double... values) {
+            weights = values.clone();
+            return this;
+        }
+
+        /** What happens when a client fails; the run fails by default. */
+        public Builder onFault(FaultPolicy value) {
+            policy = value;
+            return this;
+        }
+
+        /** W0, the same for all clients; zero by default. */
+        public Builder initial(float... values) {
+            initial = values.clone();
+            return this;
+        }
+
+        /** Evaluates the average model before the first step, every so many steps, and after the last. */
+        public Builder evaluate(long everySteps, Evaluator judge) {
+            evaluateEvery = everySteps;
+            evaluator = judge;
+            return this;
+        }
+
+        /** Keeps the last two checkpoints in a directory: one every so many rounds, one at the end, one at a stop. */
+        public Builder checkpoints(Path directory, long everyRounds) {
+            store = new CheckpointStore(directory);
+            checkpointEvery = everyRounds;
+            return this;
+        }
+
+        /** Goes on from a checkpoint: a file, or the newest of a directory. It must be of this problem and method. */
+        public Builder resume(Path checkpoint) {
+            resume = checkpoint;
+            return this;
+        }
+
+        /** Something about the problem that a checkpoint must agree with to be resumed, such as a dataset's hash. */
+        public Builder describe(String key, String value) {
+            description.put(key, value);
+            return this;
+        }
+
+        /** Adds a listener. */
+        public Builder listener(Listener listener) {
+            listeners.add(listener);
+            return this;
+        }
+
+        /**
+         * The run.
+         *
+         * @throws IllegalArgumentException when a value is impossible; the message names it
+         */
+        public Federation build() {
+            int clients = problem.clients();
+            require(
+                    !devices.isEmpty() && devices.size() <= clients,
+                    "%d devices for %d clients; 1 to as many as there are clients".formatted(devices.size(), clients));
+            require(
+                    devices.stream().distinct().count() == devices.size(),
+                    "a device is named twice: %s".formatted(devices));
+            atLeast("threads", threads, 1);
+            atLeast("workers", workers, 1);
+            atLeast("iterations", iterations, 1);
+            atLeast("tau", tau, 1);
+            atLeast("steps between evaluations", evaluateEvery, 0);
+            atLeast("rounds between checkpoints", checkpointEvery, 1);
+            require(
+                    participation > 0 && participation <= 1,
+                    "participation = %s; it is to be more than 0 and at most 1".formatted(participation));
+            require(weights.length == clients, "%d weights for %d clients".formatted(weights.length, clients));
+            for (int k = 0; k < clients; k++) {
+                require(
+                        weights[k] > 0 && weights[k] < Double.POSITIVE_INFINITY,
+                        "the weight of client %d is %s; it is to be more than 0 and finite".formatted(k, weights[k]));
+            }
+            long parameters = problem.layout().length();
+            require(
+                    initial.length == parameters,
+                    "%d initial values for %d parameters".formatted(initial.length, parameters));
+            for (int i = 0; i < initial.length; i++) {
+                require(Float.isFinite(initial[i]), "initial value %d is %s".formatted(i, initial[i]));
+            }
+            method.validate(iterations, tau);
+            return new Federation(
+                    new Setup(
+                            problem,
+                            method,
+                            devices,
+                            threads,
+                            workers,
+                            iterations,
+                            tau,
+                            seed,
+                            new Participation(participation, clients, seed),
+                            Arrays.stream(weights).boxed().toList(),
+                            policy,
+                            Floats.of(initial.clone()),
+                            evaluateEvery,
+                            Optional.ofNullable(evaluator),
+                            checkpointEvery,
+                            Optional.ofNullable(store),
+                            Optional.ofNullable(resume),
+                            Collections.unmodifiableMap(new LinkedHashMap<>(description))),
+                    List.copyOf(listeners));
+        }
+
+        private static void atLeast(String name, long value, long least) {
+            require(value >= least, "%s = %d; at least %d is needed".formatted(name, value, least));
+        }
+
+        private static void require(boolean holds, String message) {
+            if (!holds) {
+                throw new IllegalArgumentException(message);
+            }
+        }
+    }
+}

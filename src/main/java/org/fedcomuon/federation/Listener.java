@@ -1,0 +1,28 @@
+package org.fedcomuon.federation;
+
+import java.nio.file.Path;
+import org.fedcomuon.method.ClientFault;
+
+/**
+ * Hears what a run does. Called on the threads that do the work, never two calls at once: be quick, or hand over. An
+ * exception from a listener ends the run.
+ */
+public interface Listener {
+    /** Something is allowed but doubtful: one sentence. Before the first step. */
+    default void onWarning(String warning) {}
+
+    /** A step is done; {@code step} have been done altogether. */
+    default void onStep(long step) {}
+
+    /** A round is done, with its exchange. */
+    default void onRound(Round round) {}
+
+    /** The average model has been evaluated. */
+    default void onEvaluation(Evaluation evaluation) {}
+
+    /** A client failed and was dropped from the rest of its round. */
+    default void onClientFault(ClientFault fault) {}
+
+    /** A checkpoint is on disk. */
+    default void onCheckpoint(long step, Path file) {}
+}

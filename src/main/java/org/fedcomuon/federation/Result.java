@@ -1,0 +1,29 @@
+package org.fedcomuon.federation;
+
+import java.nio.file.Path;
+import java.util.Optional;
+import org.fedcomuon.problem.Point;
+
+/**
+ * How a run ended.
+ *
+ * @param step steps done since the beginning
+ * @param stopped whether {@link Federation#stop} ended it before its last step
+ * @param weights the average of the clients' W; in memory of its own, outside the heap
+ * @param sha256 of these weights, as little-endian floats
+ * @param communicatedBytes sent and received by clients, as the algorithm would send them
+ * @param roundTrips exchanges
+ * @param faults clients dropped from a round, counted each time
+ * @param seconds of this run; of an earlier one that was resumed, not
+ * @param checkpoint the last one written
+ */
+public record Result(
+        long step,
+        boolean stopped,
+        Point weights,
+        String sha256,
+        long communicatedBytes,
+        long roundTrips,
+        long faults,
+        double seconds,
+        Optional<Path> checkpoint) {}

@@ -1,0 +1,65 @@
+package org.fedcomuon.federation;
+
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.fedcomuon.method.FaultPolicy;
+import org.fedcomuon.method.Method;
+import org.fedcomuon.method.Schedule;
+import org.fedcomuon.problem.Block;
+import org.fedcomuon.problem.Floats;
+import org.fedcomuon.problem.Problem;
+
+/** Everything that was decided before a run. */
+record Setup(
+        Problem problem,
+        Method method,
+        List<String> devices,
+        int threads,
+        int workers,
+        long iterations,
+        int tau,
+        long seed,
+        Participation participation,
+        List<Double> weights,
+        FaultPolicy policy,
+        Floats initial,
+        long evaluateEvery,
+        Optional<Evaluator> evaluator,
+        long checkpointEvery,
+        Optional<CheckpointStore> store,
+        Optional<Path> resume,
+        Map<String, String> description) {
+    /** The first client on a device: near-equal shares, in order. */
+    int firstClient(int device) {
+        return (int) ((long) problem.clients() * device / devices.size());
+    }
+
+    /**
+     * What a run must have in common with a checkpoint to go on from it: all but where it runs and how it is watched.
+     */
+    Map<String, String> identity() {
+        var all = new LinkedHashMap<String, String>();
+        all.put("method", method.name());
+        method.parameters().forEach((name, value) -> all.put("method." + name, value.toString()));
+        if (method.parameters().values().stream()
+                .anyMatch(value -> value instanceof Schedule schedule && !schedule.isConstant())) {
+            all.put("iterations", Long.toString(iterations)); // the schedules depend on it
+        }
+        all.put("tau", Integer.toString(tau));
+        all.put("seed", Long.toString(seed));
+        all.put("clients", Integer.toString(problem.clients()));
+        all.put("participation", Double.toString(participation.share()));
+        all.put("weights", weights.toString());
+        all.put("innerDimension", Integer.toString(problem.innerDimension()));
+        var blocks = new StringBuilder();
+        for (Block block : problem.layout().blocks()) {
+            blocks.append("%s %s %s; ".formatted(block.name(), block.shape(), block.update()));
+        }
+        all.put("layout", blocks.toString().strip());
+        description.forEach((key, value) -> all.put("config." + key, value));
+        return all;
+    }
+}
