@@ -10,6 +10,7 @@ import java.util.Optional;
 import org.fedcomuon.bench.BenchReport;
 import org.fedcomuon.bench.ComposeBench;
 import org.fedcomuon.bench.OrthogonalizeBench;
+import org.fedcomuon.bench.ScaleBench;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.Devices;
 import picocli.CommandLine.Command;
@@ -27,6 +28,7 @@ final class BenchCommand implements Runnable {
     enum Suite {
         compose,
         orthogonalize,
+        scale,
         all
     }
 
@@ -56,12 +58,15 @@ final class BenchCommand implements Runnable {
         PrintWriter out = spec.commandLine().getOut();
         var reports = new ArrayList<BenchReport>();
         try (Device device = Devices.open(deviceName)) {
-            if (suite != Suite.orthogonalize) {
+            if (suite == Suite.compose || suite == Suite.all) {
                 reports.add(print(out, ComposeBench.run(device, elements, ComposeBench.ROUNDS)));
             }
-            if (suite != Suite.compose) {
+            if (suite == Suite.orthogonalize || suite == Suite.all) {
                 reports.add(print(
                         out, OrthogonalizeBench.run(device, OrthogonalizeBench.ROUNDS, OrthogonalizeBench.shapes())));
+            }
+            if (suite == Suite.scale || suite == Suite.all) {
+                reports.add(print(out, ScaleBench.run(device, ScaleBench.CLIENT_STEPS, ScaleBench.ROUNDS)));
             }
         }
         json.ifPresent(file -> write(file, reports));
