@@ -1,11 +1,13 @@
 package org.fedcomuon.cli;
 
+import java.util.List;
 import java.util.stream.Stream;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
 import picocli.CommandLine.ScopeType;
 import picocli.CommandLine.Spec;
 
@@ -21,6 +23,7 @@ import picocli.CommandLine.Spec;
             OrthogonalizeCommand.class,
             CompareCommand.class,
             BenchCommand.class,
+            Main.RunCommand.class,
             Main.TestCommand.class
         })
 public final class Main implements Runnable {
@@ -61,6 +64,24 @@ public final class Main implements Runnable {
     @Override
     public void run() {
         throw new ParameterException(spec.commandLine(), "no command given");
+    }
+
+    /** Reached only when what follows is no Java file: the launcher runs those. */
+    @Command(name = "run", description = "Run a Java program of your own, in one file, that uses org.fedcomuon.")
+    static final class RunCommand implements Runnable {
+        @Parameters(
+                arity = "0..*",
+                paramLabel = "FILE.java ARGUMENT...",
+                description = "The program, and what it is given.")
+        private List<String> program = List.of();
+
+        @Override
+        public void run() {
+            throw new UsageException(
+                    program.isEmpty()
+                            ? "'run' needs a file: ./fedcomuon run FILE.java"
+                            : "'run' is the launcher's to do, for a file that ends in .java: ./fedcomuon run FILE.java");
+        }
     }
 
     /** For the help only: the launcher runs Maven when the command is {@code test}. */
