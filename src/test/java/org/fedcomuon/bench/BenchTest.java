@@ -57,4 +57,20 @@ class BenchTest {
             assertThat(device.liveBytes()).isZero();
         }
     }
+
+    @Test
+    void scaleCountsWhatAClientTakes() {
+        try (Device device = Devices.open("cpu:0", 2, InstructionSet.AUTO)) {
+            BenchReport report = ScaleBench.run(device, 2000, 1);
+            assertThat(report.rows()).hasSize(10).allSatisfy(row -> {
+                assertThat(row.seconds()).isPositive();
+                assertThat(row.ratio()).isPositive();
+            });
+            // W and M, 12 floats each, up and down.
+            assertThat(report.rows().getFirst().name())
+                    .contains("fedcomuon, K = 10")
+                    .contains("192 bytes sent");
+            assertThat(device.liveBytes()).isZero();
+        }
+    }
 }

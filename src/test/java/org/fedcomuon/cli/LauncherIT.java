@@ -140,4 +140,25 @@ class LauncherIT {
         assertOneLine(fedcomuon("", "bench", "compose", "--elements", "10"), "--elements 10");
         assertOneLine(fedcomuon(""), "no command");
     }
+
+    @Test
+    void runsAProgramOfOnesOwn() throws Exception {
+        Run run = fedcomuon(
+                "", "run", ROOT.resolve("examples/RobustRegression.java").toString());
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.err()).isEmpty();
+        double[] worst = run.out()
+                .lines()
+                .mapToDouble(line -> Double.parseDouble(line.replaceAll(".*worst client ([0-9.]+),.*", "$1")))
+                .toArray();
+        assertThat(worst).hasSize(2);
+        assertThat(worst[1]).isLessThan(0.8 * worst[0]); // what the exponential risk is for
+    }
+
+    @Test
+    void aProgramThatIsNotThereIsNamed() throws Exception {
+        assertOneLine(fedcomuon("", "run", "Missing.java"), "Missing.java", "no such file");
+        assertOneLine(fedcomuon("", "run"), "run FILE.java");
+        assertOneLine(fedcomuon("", "run", "program.py"), "ends in .java");
+    }
 }

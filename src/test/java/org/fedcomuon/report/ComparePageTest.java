@@ -3,39 +3,31 @@ package org.fedcomuon.report;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.within;
+import static org.fedcomuon.report.Pages.HARMLESS;
+import static org.fedcomuon.report.Pages.HOSTILE;
+import static org.fedcomuon.report.Pages.assertDrawsNothingButNumbers;
+import static org.fedcomuon.report.Pages.assertRefersToNothingOutside;
+import static org.fedcomuon.report.Pages.elements;
+import static org.fedcomuon.report.Pages.lines;
+import static org.fedcomuon.report.Pages.parse;
+import static org.fedcomuon.report.Pages.plot;
+import static org.fedcomuon.report.Pages.texts;
 
-import java.io.IOException;
-import java.io.StringReader;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import javax.xml.parsers.DocumentBuilderFactory;
-import javax.xml.parsers.ParserConfigurationException;
 import org.fedcomuon.experiment.CompareReport;
 import org.fedcomuon.experiment.CompareReport.Curve;
 import org.fedcomuon.experiment.CompareReport.Entry;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.w3c.dom.Document;
 import org.w3c.dom.Element;
-import org.xml.sax.InputSource;
-import org.xml.sax.SAXException;
 
 /** Reads the pages as XML: what they say, and where plots put it. */
 class ComparePageTest {
-    private static final String HOSTILE = "<script>alert('x')</script> & \"quoted\" \u0000";
-
     private static final Curve CURVE = new Curve("jordan", List.of(1e-4, 1e-2, 1.0), List.of(0.05, 0.9, 0.7));
-
-    @BeforeAll
-    static void readXml() {
-        // the module itself needs no XML, so it does not read the JDK's parser unless told
-        ComparePageTest.class
-                .getModule()
-                .addReads(ModuleLayer.boot().findModule("java.xml").orElseThrow());
-    }
 
     private static Entry entry(
             int rows, int cols, double condition, String coefficients, double seconds, double error) {
@@ -85,81 +77,31 @@ class ComparePageTest {
                         .toArray(Entry[]::new)));
     }
 
-    private static Document parse(String html) {
-        try {
-            return DocumentBuilderFactory.newInstance()
-                    .newDocumentBuilder()
-                    .parse(new InputSource(new StringReader(html)));
-        } catch (SAXException | ParserConfigurationException | IOException e) {
-            throw new AssertionError("not well-formed", e);
-        }
-    }
-
-    private static List<Element> elements(Document document, String tag) {
-        var nodes = document.getElementsByTagName(tag);
-        return IntStream.range(0, nodes.getLength())
-                .mapToObj(i -> (Element) nodes.item(i))
-                .toList();
-    }
-
-    private static List<String> texts(Document document, String tag) {
-        return elements(document, tag).stream().map(Element::getTextContent).toList();
-    }
-
     private static Document page(CompareReport report) {
         return parse(ComparePage.html(report));
     }
 
-    private static Element plot(Document document, String id) {
-        return elements(document, "svg").stream()
-                .filter(svg -> svg.getAttribute("aria-labelledby").startsWith(id + "-"))
-                .findFirst()
-                .orElseThrow();
-    }
-
-    /** The paths of a plot's lines, in the order of their series. */
-    private static List<String> lines(Document document, String id) {
-        var paths = plot(document, id).getElementsByTagName("path");
-        return IntStream.range(0, paths.getLength())
-                .mapToObj(i -> (Element) paths.item(i))
-                .filter(path -> path.getAttribute("class").equals("line"))
-                .map(path -> path.getAttribute("d"))
-                .toList();
-    }
-
     @Test
     void drawsNothingButNumbers() {
-        Stream.concat(Stream.of(ordinary()), degenerate().stream()).forEach(report -> {
-            Document document = page(report);
-            assertThat(elements(document, "path"))
-                    .allSatisfy(path -> assertThat(path.getAttribute("d")).matches("[MLHVaZ0-9. -]*"));
-            for (String tag : List.of("text", "path", "svg")) {
-                for (String attribute : List.of("x", "y", "transform", "viewBox")) {
-                    assertThat(elements(document, tag))
-                            .allSatisfy(element -> assertThat(element.getAttribute(attribute))
-                                    .matches("[0-9. -]*|(translate\\([0-9. -]+\\) )?scale\\([0-9.]+\\)"));
-                }
-            }
-        });
+        Stream.concat(Stream.of(ordinary()), degenerate().stream())
+                .forEach(report -> assertDrawsNothingButNumbers(page(report)));
     }
 
     @Test
     void refersToNothingOutside() {
-        assertThat(ComparePage.html(ordinary()))
-                .doesNotContain("http://", "https://", " src=", " href=", "url(", "@import", "<link");
+        assertRefersToNothingOutside(ComparePage.html(ordinary()));
     }
 
     @Test
     void escapesWhatItIsGiven() {
         String html = ComparePage.html(degenerate().get(3));
         assertThat(html).doesNotContain("<script>alert", "\u0000");
-        String shown = HOSTILE.replace('\u0000', '\uFFFD');
         Document document = parse(html);
-        assertThat(texts(document, "h1")).containsExactly(shown);
-        assertThat(texts(document, "title").getFirst()).isEqualTo(shown);
-        assertThat(texts(document, "th")).contains(shown + " " + shown);
-        assertThat(texts(document, "td")).contains(shown);
-        assertThat(texts(document, "li")).contains(shown + " " + shown, shown);
+        assertThat(texts(document, "h1")).containsExactly(HARMLESS);
+        assertThat(texts(document, "title").getFirst()).isEqualTo(HARMLESS);
+        assertThat(texts(document, "th")).contains(HARMLESS + " " + HARMLESS);
+        assertThat(texts(document, "td")).contains(HARMLESS);
+        assertThat(texts(document, "li")).contains(HARMLESS + " " + HARMLESS, HARMLESS);
     }
 
     @Test
@@ -181,13 +123,10 @@ class ComparePageTest {
         assertThat(lines(document, "curves")).hasSize(2); // the curve, and where 1 is
         assertThat(lines(document, "error0")).hasSize(17);
         assertThat(lines(document, "error2")).hasSize(17);
-        assertThat(elements(document, "svg").stream()
-                        .filter(svg -> svg.getAttribute("class").equals("plot")))
-                .hasSize(5)
-                .allSatisfy(svg -> {
-                    assertThat(svg.getElementsByTagName("title").getLength()).isPositive();
-                    assertThat(svg.getElementsByTagName("desc").getLength()).isEqualTo(1);
-                });
+        assertThat(elements(document, "svg", "plot")).hasSize(5).allSatisfy(svg -> {
+            assertThat(svg.getElementsByTagName("title").getLength()).isPositive();
+            assertThat(svg.getElementsByTagName("desc").getLength()).isEqualTo(1);
+        });
     }
 
     @Test
@@ -197,9 +136,7 @@ class ComparePageTest {
                 entry(8, 8, 10, "jordan", 1e-3, 0.3),
                 entry(8, 8, 10, "you", 4e-3, Double.NaN),
                 entry(8, 8, 100, "", 5, 0.2)));
-        assertThat(elements(document, "td").stream()
-                        .filter(cell -> cell.getAttribute("class").equals("best"))
-                        .map(Element::getTextContent))
+        assertThat(elements(document, "td", "best").stream().map(Element::getTextContent))
                 .containsExactly("1.00e-07", "1.00 ms");
         assertThat(texts(document, "td")).contains("2.00", "0.50"); // times as fast as the exact 2 ms
     }

@@ -1,0 +1,142 @@
+package org.fedcomuon.linalg;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.stream.Stream;
+import org.fedcomuon.device.Batch;
+import org.fedcomuon.device.Buffer;
+import org.fedcomuon.device.Device;
+import org.fedcomuon.device.DeviceException;
+import org.fedcomuon.device.Devices;
+import org.fedcomuon.device.ElementType;
+import org.fedcomuon.device.InstructionSet;
+import org.fedcomuon.device.MatrixBlock;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** A model's matrices together give what each gives alone, for all clients and for some. */
+class MuonPlanIT {
+    /** Two of one small shape, a vector's gap, a tall one, a large one and a wide large one. */
+    private static final List<MatrixBlock> BLOCKS = List.of(
+            MatrixBlock.at(0, 6, 25),
+            MatrixBlock.at(150, 6, 25),
+            MatrixBlock.at(310, 40, 7),
+            MatrixBlock.at(590, 130, 140),
+            MatrixBlock.at(18790, 130, 290));
+
+    private static final int LENGTH = 18790 + 130 * 290;
+    private static final int CLIENTS = 5;
+
+    static Stream<Orthogonalizer> orthogonalizers() {
+        return Stream.of(
+                new Auto(Coefficients.jordan(5)),
+                new NewtonSchulz(Coefficients.jordan(5)),
+                new GramNewtonSchulz(Coefficients.jordan(5)),
+                new ExactSvd());
+    }
+
+    @ParameterizedTest
+    @MethodSource("orthogonalizers")
+    void stepsEveryBlockOfTheClientsItIsGiven(Orthogonalizer orthogonalizer) {
+        try (Device device = Devices.open("cpu:0", 2, InstructionSet.AUTO);
+                Buffer m = random(device, "M");
+                Buffer w = random(device, "W");
+                Buffer expected = device.allocate("expected", ElementType.FLOAT32, (long) CLIENTS * LENGTH);
+                MuonPlan plan = MuonPlan.of(orthogonalizer, device, CLIENTS, BLOCKS, ScaleRule.ASPECT)) {
+            for (int first = 0; first < CLIENTS; first++) {
+                for (int count = 1; first + count <= CLIENTS; count++) {
+                    expected.copyFrom(w, 0, 0, w.length());
+                    for (int k = first; k < first + count; k++) {
+                        alone(orthogonalizer, device, m, k, expected);
+                    }
+                    plan.step(part(m, first, count), 0.1, part(w, first, count));
+                    assertThat(w.toFloats(0, CLIENTS * LENGTH)).isEqualTo(expected.toFloats(0, CLIENTS * LENGTH));
+                }
+            }
+        }
+    }
+
+    private static void alone(Orthogonalizer orthogonalizer, Device device, Buffer m, int client, Buffer w) {
+        for (MatrixBlock block : BLOCKS) {
+            int rows = (int) block.rows();
+            int cols = (int) block.cols();
+            try (Plan plan = orthogonalizer.plan(device, 1, rows, cols, ElementType.FLOAT32, ScaleRule.ASPECT)) {
+                plan.step(
+                        part(m, client, 1).slice(block.momentumOffset(), (long) rows * cols),
+                        0.1,
+                        part(w, client, 1).slice(block.weightOffset(), (long) rows * cols));
+            }
+        }
+    }
+
+    private static Batch part(Buffer buffer, int first, int count) {
+        return new Batch(buffer, (long) first * LENGTH, count, LENGTH, LENGTH);
+    }
+
+    private static Buffer random(Device device, String label) {
+        Buffer buffer = device.allocate(label, ElementType.FLOAT32, (long) CLIENTS * LENGTH);
+        var random = new SplittableRandom(label.hashCode());
+        var values = new float[CLIENTS * LENGTH];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = (float) random.nextGaussian();
+        }
+        buffer.copyIn(0, values);
+        return buffer;
+    }
+
+    @ParameterizedTest
+    @MethodSource("orthogonalizers")
+    void whatIsNotFiniteIsNamedByClientAndBlock(Orthogonalizer orthogonalizer) {
+        try (Device device = Devices.open("cpu:0", 2, InstructionSet.AUTO);
+                Buffer m = random(device, "M");
+                Buffer w = random(device, "W");
+                MuonPlan plan = MuonPlan.of(orthogonalizer, device, CLIENTS, BLOCKS, ScaleRule.NONE)) {
+            for (int i = 0; i < BLOCKS.size(); i++) {
+                int block = i;
+                m.copyIn(3L * LENGTH + BLOCKS.get(i).momentumOffset() + 5, Float.NaN);
+                assertThatThrownBy(() -> plan.step(part(m, 1, 4), 0.1, part(w, 1, 4)))
+                        .isInstanceOfSatisfying(DeviceException.NotFinite.class, e -> {
+                            assertThat(e.place().client()).isEqualTo(2); // of the four given
+                            assertThat(e.place().block()).isEqualTo(block);
+                        });
+                m.copyIn(3L * LENGTH + BLOCKS.get(i).momentumOffset() + 5, 1f);
+            }
+        }
+    }
+
+    @Test
+    void moreClientsThanPlannedAreRefused() {
+        try (Device device = Devices.open("cpu:0", 2, InstructionSet.AUTO);
+                Buffer m = random(device, "M");
+                Buffer w = random(device, "W");
+                MuonPlan plan = MuonPlan.of(new ExactSvd(), device, 2, BLOCKS, ScaleRule.NONE)) {
+            assertThatThrownBy(() -> plan.step(part(m, 0, 3), 0.1, part(w, 0, 3)))
+                    .isInstanceOf(DeviceException.InvalidOperand.class)
+                    .hasMessageContaining("up to 2");
+        }
+    }
+
+    @Test
+    void blocksOfOneShapeShareTheirRoom() {
+        try (Device device = Devices.open("cpu:0", 2, InstructionSet.AUTO)) {
+            try (MuonPlan one =
+                    MuonPlan.of(new ExactSvd(), device, 3, List.of(MatrixBlock.at(0, 200, 200)), ScaleRule.NONE)) {
+                long bytes = device.liveBytes();
+                try (MuonPlan two = MuonPlan.of(
+                        new ExactSvd(),
+                        device,
+                        3,
+                        List.of(MatrixBlock.at(0, 200, 200), MatrixBlock.at(40_000, 200, 200)),
+                        ScaleRule.NONE)) {
+                    assertThat(device.liveBytes()).isEqualTo(2 * bytes);
+                    assertThat(two).isNotSameAs(one);
+                }
+            }
+            assertThat(device.liveBytes()).isZero();
+        }
+    }
+}
