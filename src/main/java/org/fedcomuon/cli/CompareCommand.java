@@ -1,8 +1,6 @@
 package org.fedcomuon.cli;
 
-import java.io.IOException;
 import java.io.PrintWriter;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -65,11 +63,7 @@ final class CompareCommand implements Runnable {
                 throw new UsageException("--condition %s: from 1 to 1e12 is possible".formatted(condition));
             }
         }
-        try {
-            Files.createDirectories(out);
-        } catch (IOException e) {
-            throw new UsageException("--out %s cannot be made: %s".formatted(out, e), e);
-        }
+        WholeFile.makeDirectory("--out", out);
         PrintWriter print = spec.commandLine().getOut();
         CompareReport report;
         try (Device device = Devices.open(deviceName)) {

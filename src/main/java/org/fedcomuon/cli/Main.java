@@ -22,6 +22,7 @@ import picocli.CommandLine.Spec;
             DevicesCommand.class,
             OrthogonalizeCommand.class,
             CompareCommand.class,
+            ReproduceCommand.class,
             BenchCommand.class,
             Main.RunCommand.class,
             Main.TestCommand.class

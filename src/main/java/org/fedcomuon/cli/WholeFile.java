@@ -5,11 +5,26 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 
-/** Writes text so that nothing half-written is ever visible under its final name. */
+/**
+ * Writes text so that nothing half-written is ever visible under its final name. An option names what the user gave.
+ */
 final class WholeFile {
     private WholeFile() {}
 
-    /** Writes {@code text}; {@code option} names what the user gave, for the message when it cannot be. */
+    /** Makes a directory to write to, before long work whose results would otherwise have no place. */
+    static void makeDirectory(String option, Path directory) {
+        try {
+            Files.createDirectories(directory);
+        } catch (IOException e) {
+            throw new UsageException("%s %s cannot be made: %s".formatted(option, directory, e), e);
+        }
+        if (!Files.isWritable(directory)) {
+            throw new UsageException(
+                    "%s %s is not yours to write to; name another directory".formatted(option, directory));
+        }
+    }
+
+    /** Writes {@code text}. */
     static void write(String option, Path file, String text) {
         Path absolute = file.toAbsolutePath();
         try {

@@ -3,6 +3,7 @@ package org.fedcomuon.experiment;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
@@ -117,8 +118,13 @@ public final class Rates {
                     }
                     var run = new RatesReport.Run(entry.getKey(), norms);
                     runs.add(run);
-                    progress.accept("%s, %s, T = %d: %.5f"
-                            .formatted(subject.name(), subject.orthogonalizer().name(), run.iterations(), run.mean()));
+                    progress.accept(String.format(
+                            Locale.ROOT,
+                            "%s, %s, T = %d: %.5f",
+                            subject.name(),
+                            subject.orthogonalizer().name(),
+                            run.iterations(),
+                            run.mean()));
                 }
                 curves.add(new RatesReport.Curve(
                         subject.name(),

@@ -155,19 +155,20 @@ public final class ComparePage {
                 "Logarithmic axes; a line a method, a value a shape. The table below has the numbers.",
                 LARGE_WIDTH,
                 LARGE_HEIGHT,
-                new Plot.Axis("shape, by work", Scale.logarithmic(values(lines, Plot.Point::x), shapes)),
-                new Plot.Axis("time of a call", Scale.logarithmic(values(lines, Plot.Point::y), Numbers::time)),
+                new Plot.Axis("shape, by work", Scale.logarithmic(Plot.values(lines, Plot.Point::x), shapes)),
+                new Plot.Axis("time of a call", Scale.logarithmic(Plot.values(lines, Plot.Point::y), Numbers::time)),
                 lines);
         String at = conditions.values().stream().distinct().count() == 1
                 ? "Condition number " + Numbers.brief(cases.firstKey().condition)
                 : "Each shape at its smallest condition number";
-        return figure(
+        var figure = new Figure(
                 "Time",
                 at + ". Shapes lie where the square matrix lies that takes as many multiplications; lower is faster."
                         + " Where several paths ran, the fastest is drawn.",
                 keys(),
                 List.of(plot),
                 "one");
+        return figure.html();
     }
 
     private String errors() {
@@ -197,17 +198,18 @@ public final class ComparePage {
                             entry -> "condition number " + Numbers.brief(entry.condition()) + ": error "
                                     + Numbers.brief(entry.orthogonalityError()))));
         }
-        return figure(
+        var figure = new Figure(
                 "Orthogonality error",
                 "One plot for each shape, all with the same axes; lower is better.",
                 keys(),
                 plots,
                 "many");
+        return figure.html();
     }
 
     private String curves() {
         var lines = new ArrayList<Plot.Line>();
-        var keys = new ArrayList<Key>();
+        var keys = new ArrayList<Figure.Key>();
         List<Double> inputs = report.curves().stream()
                 .flatMap(curve -> curve.input().stream())
                 .toList();
@@ -230,7 +232,7 @@ public final class ComparePage {
                 points.add(new Plot.Point(in, out, text));
             }
             lines.add(new Plot.Line(keys.size(), look, points));
-            keys.add(new Key(keys.size(), curve.coefficients(), look));
+            keys.add(new Figure.Key(keys.size(), curve.coefficients(), look));
         }
         var plot = new Plot(
                 "curves",
@@ -242,7 +244,7 @@ public final class ComparePage {
                 new Plot.Axis("singular value before", Scale.logarithmic(inputs, Numbers::brief)),
                 new Plot.Axis("singular value after", Scale.linear(outputs)),
                 lines);
-        return figure(
+        var figure = new Figure(
                 "Singular values",
                 "What all steps together make of a singular value, by set of coefficients. The exact path gives 1"
                         + " everywhere; the further left a curve reaches it, the larger a condition number it copes"
@@ -250,6 +252,7 @@ public final class ComparePage {
                 keys,
                 List.of(plot),
                 "one");
+        return figure.html();
     }
 
     /** A line for each method that has entries in these cases. */
@@ -274,39 +277,10 @@ public final class ComparePage {
         return lines;
     }
 
-    /** A legend's entry. */
-    private record Key(int series, String name, Look look) {}
-
-    private List<Key> keys() {
-        var keys = new ArrayList<Key>();
-        looks.forEach((label, look) -> keys.add(new Key(keys.size(), label, look)));
+    private List<Figure.Key> keys() {
+        var keys = new ArrayList<Figure.Key>();
+        looks.forEach((label, look) -> keys.add(new Figure.Key(keys.size(), label, look)));
         return keys;
-    }
-
-    private static List<Double> values(List<Plot.Line> lines, ToDoubleFunction<Plot.Point> which) {
-        return lines.stream()
-                .flatMap(line -> line.points().stream())
-                .map(which::applyAsDouble)
-                .toList();
-    }
-
-    private static String figure(String heading, String caption, List<Key> keys, List<Plot> plots, String layout) {
-        var html = new StringBuilder();
-        html.append("<section>\n<h2>").append(heading).append("</h2>\n<figure>\n<ul class=\"legend\">\n");
-        for (Key key : keys) {
-            html.append(
-                    "<li data-series=\"%s\">%s%s</li>\n".formatted(key.series, key.look.key(), Html.escape(key.name)));
-        }
-        html.append("</ul>\n<div class=\"").append(layout).append("\">\n");
-        plots.forEach(plot -> html.append(plot.svg()));
-        html.append("</div>\n<figcaption>").append(caption);
-        if (plots.stream().anyMatch(Plot::clamps)) {
-            html.append(" A logarithmic axis has no place for zero: it is drawn where the axis starts.");
-        }
-        if (plots.stream().anyMatch(Plot::leavesOut)) {
-            html.append(" Values that are not finite are left out.");
-        }
-        return html.append("</figcaption>\n</figure>\n</section>\n").toString();
     }
 
     private String table() {

@@ -10,11 +10,13 @@ final class Html {
             :root {
               color-scheme: light dark;
               --paper: #ffffff; --ink: #1b1f24; --soft: #57606a; --grid: #e3e6ea; --wash: #f4f6f8; --best: #dff2e8;
+              --worse: #fbe3d6;
               --c1: #0072b2; --c2: #d55e00; --c3: #00875f; --c4: #b3508c; --c5: #b07800; --c6: #3f9fdc; --c7: #85800e;
             }
             @media (prefers-color-scheme: dark) {
               :root {
                 --paper: #14171a; --ink: #e8eaed; --soft: #a7b0b9; --grid: #2d3339; --wash: #1d2125; --best: #1d3d2e;
+                --worse: #4a2a18;
                 --c1: #3d9be0; --c2: #ff7f32; --c3: #1fc295; --c4: #e691c0; --c5: #eeb02c; --c6: #93d3f8; --c7: #efe65c;
               }
             }
@@ -50,8 +52,9 @@ final class Html {
             .dense .line { stroke-width: 1.1; }
             .dashed .line { stroke-dasharray: 5 3; }
             .dashed .mark { fill: none; }
+            .scattered .mark { stroke-width: 1; opacity: .85; }
             .guide { --c: var(--soft); }
-            .guide .line { stroke-dasharray: 1 3; }
+            .guide .line { stroke-width: 1.25; stroke-dasharray: 1 3; }
             .exact { --c: var(--ink); }
             .c1 { --c: var(--c1); } .c2 { --c: var(--c2); } .c3 { --c: var(--c3); } .c4 { --c: var(--c4); }
             .c5 { --c: var(--c5); } .c6 { --c: var(--c6); } .c7 { --c: var(--c7); }
@@ -72,11 +75,19 @@ final class Html {
             .text { text-align: left; white-space: normal; min-width: 9rem; max-width: 20rem; overflow-wrap: anywhere; }
             tbody .text { font-weight: 400; }
             th:first-child { position: sticky; left: 0; background: var(--paper); }
+            .compact .text { min-width: 0; overflow-wrap: normal; }
+            @media (max-width: 30rem) {
+              .compact { font-size: .75rem; }
+              .compact th, .compact td { padding: .2rem; white-space: normal; }
+            }
             @media (min-width: 60rem) { th.text:first-child { min-width: 16.5rem; } }
             tr.group th { text-align: left; background: var(--wash); padding-top: .45rem; }
             .group span { position: sticky; left: .6rem; }
             .best { background: var(--best); font-weight: 600; }
             .best::before { content: "★ "; }
+            .agrees { background: var(--best); }
+            .differs { background: var(--worse); }
+            th small, td small { display: block; color: var(--soft); font-weight: 400; }
 
             @media print {
               body { font-size: 10pt; }

@@ -3,6 +3,7 @@ package org.fedcomuon.report;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.function.ToDoubleFunction;
 
 /**
  * A line plot as inline SVG. Colours, dashes and fonts are the page's style sheet's business.
@@ -91,7 +92,8 @@ record Plot(
         Line line = lines.get(index);
         var path = new StringBuilder();
         var marks = new StringBuilder();
-        int every = Math.max(1, line.points.size() / MARKS);
+        // without a line, a value without a mark would not be seen at all
+        int every = line.look.joined() ? Math.max(1, line.points.size() / MARKS) : 1;
         // each line starts elsewhere, so that marks of lines that coincide do not
         int first = every * index / lines.size();
         char command = 'M';
@@ -111,8 +113,9 @@ record Plot(
                                 .formatted(across, down, line.look.size(), line.look.mark(), Html.escape(point.text)));
             }
         }
-        svg.append("<g class=\"%s%s\" data-series=\"%s\"><path class=\"line\" d=\"%s\"/>\n%s</g>\n"
-                .formatted(line.look.style(), every > 1 ? " dense" : "", line.series, path, marks));
+        String joint = line.look.joined() ? "<path class=\"line\" d=\"%s\"/>\n".formatted(path) : "";
+        svg.append("<g class=\"%s%s\" data-series=\"%s\">%s%s</g>\n"
+                .formatted(line.look.style(), every > 1 ? " dense" : "", line.series, joint, marks));
     }
 
     /** The row below the axis in which each of its names fits: 0, or 1 to pass the one before, or -1 for neither. */
@@ -138,6 +141,14 @@ record Plot(
 
     private static double halfWidth(Scale.Tick tick) {
         return CHARACTER_WIDTH * (tick.label().length() + 1.5) / 2;
+    }
+
+    /** One coordinate of all points. */
+    static List<Double> values(List<Line> lines, ToDoubleFunction<Point> which) {
+        return lines.stream()
+                .flatMap(line -> line.points.stream())
+                .map(which::applyAsDouble)
+                .toList();
     }
 
     private static boolean drawn(Point point) {

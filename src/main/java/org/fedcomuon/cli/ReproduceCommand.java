@@ -1,0 +1,197 @@
+package org.fedcomuon.cli;
+
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import java.util.function.Consumer;
+import java.util.stream.LongStream;
+import org.fedcomuon.experiment.Rates;
+import org.fedcomuon.experiment.RatesReport;
+import org.fedcomuon.report.RatesPage;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code fedcomuon reproduce}: what the paper shows or proves, measured anew. */
+@Command(
+        name = "reproduce",
+        description = "Measure anew what the paper shows or proves; FIGURE.json and FIGURE.html.",
+        footer = {
+            "",
+            "Exit code 1 if a measured slope does not agree with the theory; with --quick, it decides nothing."
+        })
+final class ReproduceCommand implements Callable<Integer> {
+    private static final String RATES = "rates";
+    /** Of the interface, and not there yet. */
+    private static final List<String> PLANNED =
+            List.of("robust-mnist", "tau-mnist", "wikitext2", "maml-cnn", "tau-maml", "maml-vit");
+
+    private static final int MOST_SEEDS = 100;
+
+    /** {@link Rates#run}, or a test's own. */
+    @FunctionalInterface
+    interface Measurement {
+        RatesReport run(List<Rates.Subject> subjects, List<Long> lengths, int seeds, Consumer<String> progress)
+                throws InterruptedException;
+    }
+
+    private final Measurement measurement;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Parameters(paramLabel = "FIGURE", description = "rates: how the gradient norm falls with the length of the run.")
+    private String figure = RATES;
+
+    @Option(names = "--quick", description = "Short runs and few seeds: a first look, which decides nothing.")
+    private boolean quick;
+
+    @Option(
+            names = "--methods",
+            split = ",",
+            paramLabel = "M",
+            defaultValue = "fedcomuon,fedcomuon-vr",
+            description = "Of which methods; ${DEFAULT-VALUE} by default.")
+    private List<String> methods = List.of();
+
+    @Option(names = "--seeds", paramLabel = "N", description = "Runs of each length; 4 by default, 2 with --quick.")
+    private Optional<Integer> seeds = Optional.empty();
+
+    @Option(names = "--out", paramLabel = "DIR", description = "Where the two files go; runs/FIGURE by default.")
+    private Optional<Path> out = Optional.empty();
+
+    @SuppressWarnings("UnusedMethod") // picocli's
+    private ReproduceCommand() {
+        this(Rates::run);
+    }
+
+    ReproduceCommand(Measurement measurement) {
+        this.measurement = measurement;
+    }
+
+    @Override
+    public Integer call() throws InterruptedException {
+        checkFigure();
+        List<Rates.Subject> subjects = subjects();
+        int count = seeds.orElse(quick ? 2 : 4);
+        if (count < 1 || count > MOST_SEEDS) {
+            throw new UsageException("--seeds %d: from 1 to %d are possible".formatted(count, MOST_SEEDS));
+        }
+        Path directory = out.orElse(Path.of("runs", figure));
+        WholeFile.makeDirectory("--out", directory);
+        // Powers of two, evenly spread on the logarithmic axis on which slopes are measured.
+        List<Long> lengths = LongStream.rangeClosed(8, quick ? 11 : 14)
+                .map(power -> 1L << power)
+                .boxed()
+                .toList();
+        PrintWriter print = spec.commandLine().getOut();
+        RatesReport report = measurement.run(subjects, lengths, count, what -> {
+            print.println(what);
+            print.flush();
+        });
+        Path json = directory.resolve(RATES + ".json");
+        Path page = directory.resolve(RATES + ".html");
+        WholeFile.write("--out", json, Json.pretty(describe(report)));
+        WholeFile.write("--out", page, quick ? RatesPage.quickHtml(report) : RatesPage.html(report));
+        print(print, report);
+        print.printf("%s%n%s%n", json, page);
+        print.flush();
+        return exitCode(report, page);
+    }
+
+    private void checkFigure() {
+        if (PLANNED.contains(figure)) {
+            throw new UsageException("FIGURE '%s' cannot be reproduced yet; '%s' can".formatted(figure, RATES));
+        }
+        if (!figure.equals(RATES)) {
+            throw new UsageException("no such FIGURE: '%s'; there is '%s', and not yet %s"
+                    .formatted(figure, RATES, String.join(", ", PLANNED)));
+        }
+    }
+
+    private List<Rates.Subject> subjects() {
+        List<Rates.Subject> all = Rates.subjects();
+        List<String> names = all.stream().map(Rates.Subject::name).distinct().toList();
+        for (String method : methods) {
+            if (!names.contains(method)) {
+                throw new UsageException("--methods '%s' has no theorem to measure; %s have"
+                        .formatted(method, String.join(" and ", names)));
+            }
+        }
+        return all.stream().filter(subject -> methods.contains(subject.name())).toList();
+    }
+
+    private void print(PrintWriter print, RatesReport report) {
+        print.printf(
+                "%n%-13s %-24s %7s %7s  %-14s  %s%n",
+                "method", "orthogonalizer", "slope", "theory", "range", "verdict");
+        for (RatesReport.Curve curve : report.curves()) {
+            print.printf(
+                    Locale.ROOT,
+                    "%-13s %-24s %7.3f %7.3f  %5.2f to %5.2f  %s%n",
+                    curve.method(),
+                    curve.orthogonalizer(),
+                    curve.slope(),
+                    curve.theory(),
+                    curve.least(),
+                    curve.greatest(),
+                    curve.agrees() ? "agrees" : "does not agree");
+        }
+        if (quick) {
+            print.println("--quick: so short a range of T decides nothing; a full run does");
+        }
+        print.println();
+    }
+
+    /** What disagrees is an error like any other: one line, and the exit code of a failed run. */
+    private int exitCode(RatesReport report, Path page) {
+        long others = report.curves().stream().filter(curve -> !curve.agrees()).count();
+        if (quick || others == 0) {
+            return 0;
+        }
+        PrintWriter err = spec.commandLine().getErr();
+        err.printf(
+                "fedcomuon: %d of %d slopes outside the range that agrees with the theory; see %s%n",
+                others, report.curves().size(), page);
+        err.flush();
+        return Failures.RUN_FAILED;
+    }
+
+    private Map<String, Object> describe(RatesReport report) {
+        var curves = new ArrayList<Map<String, Object>>();
+        for (RatesReport.Curve curve : report.curves()) {
+            var runs = new ArrayList<Map<String, Object>>();
+            for (RatesReport.Run run : curve.runs()) {
+                var map = new LinkedHashMap<String, Object>();
+                map.put("iterations", run.iterations());
+                map.put("mean", run.mean());
+                map.put("norms", run.norms());
+                runs.add(map);
+            }
+            var map = new LinkedHashMap<String, Object>();
+            map.put("method", curve.method());
+            map.put("orthogonalizer", curve.orthogonalizer());
+            map.put("slope", curve.slope());
+            map.put("theory", curve.theory());
+            map.put("least", curve.least());
+            map.put("greatest", curve.greatest());
+            map.put("agrees", curve.agrees());
+            map.put("runs", runs);
+            curves.add(map);
+        }
+        var all = new LinkedHashMap<String, Object>();
+        all.put("figure", RATES);
+        all.put("quick", quick);
+        all.put("clients", report.clients());
+        all.put("curves", curves);
+        return all;
+    }
+}
