@@ -6,6 +6,7 @@ import java.util.Arrays;
 import java.util.Deque;
 import java.util.EnumMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.Consumer;
@@ -325,8 +326,12 @@ public final class Clients implements AutoCloseable {
                 Place place = device.firstNotFinite(result.of(run)).orElse(null);
                 if (place != null) {
                     int k = run.first() + (int) place.client();
-                    String reason = "%s is not finite%s, at a W as large as %.3g"
-                            .formatted(result.name(), where(result, place.index()), largestWeight(k));
+                    String reason = String.format(
+                            Locale.ROOT,
+                            "%s is not finite in %s, at a W as large as %.3g",
+                            result.name(),
+                            place(result, place.index()),
+                            largestWeight(k));
                     fault(k, ClientFault.Kind.NOT_FINITE, reason, null);
                     again = true; // the runs have changed
                     break;
@@ -335,14 +340,12 @@ public final class Clients implements AutoCloseable {
         }
     }
 
-    private String where(Variable variable, long index) {
-        return variable.length() % n() == 0
-                ? " in block '%s'".formatted(blockOf(index))
-                : " in component %d".formatted(index);
-    }
-
-    private String blockOf(long index) {
-        return layout.blockAt(index % n()).name();
+    /** A value of g or f has components; everything else has the blocks of the model, once or d times. */
+    private String place(Variable variable, long index) {
+        boolean component = variable.length() % n() != 0 || (variable.length() == d() && d() != n());
+        return component
+                ? "component %d".formatted(index)
+                : "block '%s'".formatted(layout.blockAt(index % n()).name());
     }
 
     /** Tells a model that has run away from a client that is out of order. */
@@ -366,8 +369,8 @@ public final class Clients implements AutoCloseable {
 
     DivergedException diverged(Variable variable, Run run, Place place) {
         long index = place.index() >= 0 ? place.index() : firstBad(variable.of(run), place.client());
-        return new DivergedException(
-                step, first + run.first() + (int) place.client(), variable.name(), blockOf(Math.max(0, index)));
+        int client = first + run.first() + (int) place.client();
+        return new DivergedException(step, client, variable.name(), place(variable, index));
     }
 
     private long firstBad(Batch batch, long client) {

@@ -6,14 +6,13 @@ public final class DivergedException extends RuntimeException {
 
     private final long step;
     private final int client;
-    private final String block;
+    private final String place;
 
-    DivergedException(long step, int client, String variable, String block) {
-        super("diverged in step %d: %s of client %d is not finite in block '%s'"
-                .formatted(step, variable, client, block));
+    DivergedException(long step, int client, String variable, String place) {
+        super("diverged in step %d: %s of client %d is not finite in %s".formatted(step, variable, client, place));
         this.step = step;
         this.client = client;
-        this.block = block;
+        this.place = place;
     }
 
     /** The step, from 0. */
@@ -26,8 +25,8 @@ public final class DivergedException extends RuntimeException {
         return client;
     }
 
-    /** The parameter block. */
-    public String block() {
-        return block;
+    /** The parameter block or the component, by name. */
+    public String place() {
+        return place;
     }
 }

@@ -5,8 +5,8 @@ public enum FaultPolicy {
     /** The run ends, naming the client and the step. */
     FAIL,
     /**
-     * The client is left out for the rest of the round, which is counted and reported; its own state is what it was
-     * before the fault, and it receives the round's average.
+     * The client is left out for the rest of the round, which is counted and reported; nothing of the evaluation that
+     * failed has touched its state, and it receives the round's average.
      */
     DROP
 }

@@ -84,7 +84,7 @@ public record FedCoMuonVr(
         private final Variable gOld;
         private final Variable gradG;
         private final Variable gradGOld;
-        private final Variable uOld;
+        private final Variable uNew;
         private final Variable gradF;
         private final Variable gradFOld;
 
@@ -101,7 +101,7 @@ public record FedCoMuonVr(
             gOld = k.scratch("g at Wold", k.d());
             gradG = k.scratch("grad g", k.d() * k.n());
             gradGOld = k.scratch("grad g at Wold", k.d() * k.n());
-            uOld = k.scratch("u of before", k.d());
+            uNew = k.scratch("u'", k.d());
             gradF = k.scratch("grad f", k.d());
             gradFOld = k.scratch("grad f of before", k.d());
         }
@@ -129,10 +129,11 @@ public record FedCoMuonVr(
                 server.average(w); // before the trackers; Wold stays the local one
             }
             k.innerAtTwo(w, g, gradG, wOld, gOld, gradGOld); // the same xi
-            uOld.set(u);
-            u.storm(alpha.at(t), g, gOld); // u = g(W) + (1 - alpha)(u - g(Wold))
-            k.outerGradientAtTwo(u, gradF, uOld, gradFOld); // the same zeta
-            v.storm(beta.at(t), gradF, gradFOld); // v = grad f(u) + (1 - beta)(v - grad f(uOld))
+            uNew.set(u);
+            uNew.storm(alpha.at(t), g, gOld); // u' = g(W) + (1 - alpha)(u - g(Wold))
+            k.outerGradientAtTwo(uNew, gradF, u, gradFOld); // the same zeta
+            u.set(uNew); // not before: a client that fails above keeps trackers that belong together
+            v.storm(beta.at(t), gradF, gradFOld); // v = grad f(u') + (1 - beta)(v - grad f(u))
             v.project(outerRadius);
             h.storm(gamma.at(t), gradG, gradGOld); // H = grad g(W) + (1 - gamma)(H - grad g(Wold))
             m.projectCompose(innerRadius, rho.at(t), h, v); // M = (1 - rho) M + rho P[H](v kron I)

@@ -12,7 +12,7 @@ import java.util.Map;
  */
 public record FedMaml(double inner, Schedule outer, boolean firstOrder) implements Method {
     public FedMaml {
-        Ranges.positive("inner", inner);
+        Ranges.positiveFinite("inner", inner);
     }
 
     @Override

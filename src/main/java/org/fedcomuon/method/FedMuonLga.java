@@ -68,7 +68,7 @@ public record FedMuonLga(Schedule eta, Schedule alpha, Schedule beta, Muon muon)
                 moved.set(x);
                 moved.add(-1, w);
                 direction.zero();
-                direction.add(1 / (t.tau() * eta.at(t)), moved); // D = -(x' - x) / (tau eta)
+                direction.add(1 / t.sumOverRound(eta), moved); // D = -(x' - x) / (tau eta)
                 x.set(w);
             }
         }

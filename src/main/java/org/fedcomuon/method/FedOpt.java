@@ -20,7 +20,7 @@ public record FedOpt(AdaptiveRule rule, Schedule eta, Schedule serverEta, double
     public FedOpt {
         Ranges.fraction("beta1", beta1);
         Ranges.fraction("beta2", beta2);
-        Ranges.positive("epsilon", epsilon);
+        Ranges.positiveFinite("epsilon", epsilon);
     }
 
     @Override

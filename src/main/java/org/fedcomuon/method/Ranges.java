@@ -59,6 +59,13 @@ final class Ranges {
         return value;
     }
 
+    static double positiveFinite(String name, double value) {
+        if (!(value > 0 && value < Double.POSITIVE_INFINITY)) {
+            throw new IllegalArgumentException("%s = %s; it is to be more than 0 and finite".formatted(name, value));
+        }
+        return value;
+    }
+
     static double atLeastZero(String name, double value) {
         if (!(value >= 0 && value < Double.POSITIVE_INFINITY)) {
             throw new IllegalArgumentException("%s = %s; it is to be at least 0 and finite".formatted(name, value));

@@ -73,7 +73,7 @@ public record Scaffold(Schedule eta, double serverRate) implements Method {
                 moved.set(x);
                 moved.add(-1, w);
                 change.zero();
-                change.add(1 / (t.tau() * eta.at(t)), moved); // c_k' - c_k = (x - W) / (tau eta) - c
+                change.add(1 / t.sumOverRound(eta), moved); // c_k' - c_k = (x - W) / (tau eta) - c
                 change.add(-1, c);
                 ck.add(1, change);
                 server.average(w, change);

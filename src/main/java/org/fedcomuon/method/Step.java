@@ -19,6 +19,15 @@ public record Step(long t, int tau, long iterations) {
         return (t + 1) % tau == 0;
     }
 
+    /** The sum of a schedule over the steps of this round: how far plain steps of its size would have led. */
+    public double sumOverRound(Schedule schedule) {
+        double sum = 0;
+        for (long i = round() * tau; i < (round() + 1) * tau; i++) {
+            sum += schedule.at(new Step(i, tau, iterations));
+        }
+        return sum;
+    }
+
     /** The round this step is in, from 0. */
     public long round() {
         return t / tau;

@@ -99,7 +99,7 @@ class RatesIT {
     }
 
     private static RatesReport.Curve measure(Rates.Subject subject) throws InterruptedException {
-        return Rates.run(List.of(subject), LENGTHS, 2, line -> {}).curves().getFirst();
+        return Rates.run(List.of(subject), LENGTHS, 3, line -> {}).curves().getFirst();
     }
 
     @Test

@@ -288,7 +288,7 @@ class FederationIT {
                 .isInstanceOfSatisfying(DivergedException.class, e -> {
                     assertThat(e.step()).isEqualTo(1);
                     assertThat(e.client()).isZero();
-                    assertThat(e.block()).isEqualTo("bias");
+                    assertThat(e.place()).isEqualTo("block 'bias'");
                 })
                 .hasMessageContaining("diverged in step 1: W of client 0 is not finite in block 'bias'");
     }
