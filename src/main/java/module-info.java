@@ -3,15 +3,18 @@ module org.fedcomuon {
     requires info.picocli;
     requires org.bytedeco.javacpp;
     requires org.bytedeco.openblas;
-    requires static org.bytedeco.pytorch;
+    requires static transitive org.bytedeco.pytorch;
     requires static org.jspecify;
     requires tools.jackson.databind;
+    requires tools.jackson.dataformat.yaml;
 
+    exports org.fedcomuon.data;
     exports org.fedcomuon.device;
     exports org.fedcomuon.federation;
     exports org.fedcomuon.format;
     exports org.fedcomuon.linalg;
     exports org.fedcomuon.method;
+    exports org.fedcomuon.model;
     exports org.fedcomuon.problem;
 
     opens org.fedcomuon.cli to

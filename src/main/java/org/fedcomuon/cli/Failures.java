@@ -5,7 +5,13 @@ import static java.util.stream.Collectors.joining;
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.Objects;
+import org.fedcomuon.data.FetchException;
 import org.fedcomuon.device.DeviceException;
+import org.fedcomuon.experiment.ConfigurationException;
+import org.fedcomuon.federation.CheckpointException;
+import org.fedcomuon.format.MalformedFileException;
+import org.fedcomuon.method.ClientFaultException;
+import org.fedcomuon.method.DivergedException;
 import picocli.CommandLine;
 import picocli.CommandLine.IExecutionExceptionHandler;
 import picocli.CommandLine.IParameterExceptionHandler;
@@ -52,9 +58,15 @@ final class Failures implements IParameterExceptionHandler, IExecutionExceptionH
         return switch (error) {
             case ParameterException e -> new Verdict(BAD_INPUT, explain(e));
             case UsageException e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
+            case ConfigurationException e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
+            case MalformedFileException e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
+            case CheckpointException e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
+            case DivergedException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
+            case ClientFaultException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             case DeviceException.LibraryMissing e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
             case DeviceException.Unavailable e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
             case DeviceException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
+            case FetchException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             default ->
                 // The messages of foreign exceptions rarely stand alone: NoSuchFileException's is just the path.
                 new Verdict(RUN_FAILED, error + " (--verbose shows where)");

@@ -24,6 +24,7 @@ import picocli.CommandLine.Spec;
             CompareCommand.class,
             ReproduceCommand.class,
             BenchCommand.class,
+            DataCommand.class,
             Main.RunCommand.class,
             Main.TestCommand.class
         })

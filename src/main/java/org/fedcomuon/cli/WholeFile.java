@@ -3,11 +3,9 @@ package org.fedcomuon.cli;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
+import org.fedcomuon.format.AtomicFile;
 
-/**
- * Writes text so that nothing half-written is ever visible under its final name. An option names what the user gave.
- */
+/** Writes what the user asked for where the user said; what goes wrong names the option that said it. */
 final class WholeFile {
     private WholeFile() {}
 
@@ -26,17 +24,8 @@ final class WholeFile {
 
     /** Writes {@code text}. */
     static void write(String option, Path file, String text) {
-        Path absolute = file.toAbsolutePath();
         try {
-            // Not createTempFile, whose files only the owner may read.
-            Path part = absolute.resolveSibling(".%s.%d.part"
-                    .formatted(absolute.getFileName(), ProcessHandle.current().pid()));
-            try {
-                Files.writeString(part, text);
-                Files.move(part, absolute, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
-            } finally {
-                Files.deleteIfExists(part);
-            }
+            AtomicFile.write(file, text);
         } catch (IOException e) {
             throw new UsageException("%s %s cannot be written: %s".formatted(option, file, e), e);
         }

@@ -67,7 +67,9 @@ final class DeviceRun {
                 Exchange server = new Exchange(meeting, self, clients, setup.weights())) {
             Replica replica = setup.method().on(clients);
             long t = begin(clients, server, replica);
-            evaluate(t, clients, server);
+            if (resumed == null) {
+                evaluate(t, clients, server); // a run that goes on has done so before its checkpoint
+            }
             boolean stopped = false;
             while (t < setup.iterations() && !stopped) {
                 step(new Step(t, setup.tau(), setup.iterations()), clients, server, replica);
@@ -175,7 +177,14 @@ final class DeviceRun {
                 throw new EvaluationException(step, e);
             }
             var evaluation = new Evaluation(
-                    step, step / setup.tau(), Collections.unmodifiableMap(metrics), server.bytes(), watch.seconds());
+                    step,
+                    step / setup.tau(),
+                    Collections.unmodifiableMap(metrics),
+                    server.bytes(),
+                    watch.seconds(),
+                    meeting.seconds(Phase.GRADIENT),
+                    meeting.seconds(Phase.ORTHOGONALIZE),
+                    meeting.seconds(Phase.EXCHANGE));
             watch.tell(listener -> listener.onEvaluation(evaluation));
         }
         meeting.rendezvous.await(); // no device works beside an evaluation

@@ -10,5 +10,16 @@ import java.util.Map;
  * @param metrics by name, in the evaluator's order
  * @param communicatedBytes as in {@link Round}
  * @param seconds of this run so far, evaluations included
+ * @param gradientSeconds as in {@link Round}
+ * @param orthogonalizeSeconds as in {@link Round}
+ * @param exchangeSeconds as in {@link Round}
  */
-public record Evaluation(long step, long round, Map<String, Double> metrics, long communicatedBytes, double seconds) {}
+public record Evaluation(
+        long step,
+        long round,
+        Map<String, Double> metrics,
+        long communicatedBytes,
+        double seconds,
+        double gradientSeconds,
+        double orthogonalizeSeconds,
+        double exchangeSeconds) {}

@@ -257,7 +257,10 @@ public final class Federation {
             return this;
         }
 
-        /** Evaluates the average model before the first step, every so many steps, and after the last. */
+        /**
+         * Evaluates the average model before the first step, every so many steps, and after the last; a run that goes on
+         * from a checkpoint, not before its first.
+         */
         public Builder evaluate(long everySteps, Evaluator judge) {
             evaluateEvery = everySteps;
             evaluator = judge;

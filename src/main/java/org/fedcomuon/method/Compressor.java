@@ -1,6 +1,8 @@
 package org.fedcomuon.method;
 
 import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.fedcomuon.device.Batch;
 import org.fedcomuon.device.Buffer;
 import org.fedcomuon.device.Device;
@@ -25,6 +27,28 @@ public sealed interface Compressor {
     interface Room {
         /** {@code y = C(x)}. */
         void compress(Variable x, Variable y);
+    }
+
+    /**
+     * Reads what {@code toString} writes: {@code none}, {@code top-k(SHARE)} or {@code low-rank(RANK)}.
+     *
+     * @throws IllegalArgumentException when it is none of these
+     */
+    static Compressor parse(String text) {
+        Matcher matcher = Pattern.compile("(top-k|low-rank)\\(([^)]+)\\)").matcher(text.strip());
+        try {
+            if (matcher.matches()) {
+                return matcher.group(1).equals("top-k")
+                        ? topK(Double.parseDouble(matcher.group(2)))
+                        : lowRank(Integer.parseInt(matcher.group(2)));
+            }
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException("'%s' has no number in its parentheses".formatted(text), e);
+        }
+        if (text.strip().equals("none")) {
+            return none();
+        }
+        throw new IllegalArgumentException("'%s' is none of: none, top-k(SHARE), low-rank(RANK)".formatted(text));
     }
 
     /** Everything travels. */

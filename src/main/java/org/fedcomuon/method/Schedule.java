@@ -1,7 +1,13 @@
 package org.fedcomuon.method;
 
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
 /** A hyper-parameter that may change during a run. Immutable; its {@code toString} is how configurations write it. */
 public sealed interface Schedule {
+    /** A name and two numbers. */
+    Pattern FORM = Pattern.compile("(power|cosine)\\s*\\(\\s*([^,\\s]+)\\s*,\\s*([^,)\\s]+)\\s*\\)");
+
     /** The value in a step. */
     double at(Step step);
 
@@ -10,6 +16,26 @@ public sealed interface Schedule {
 
     /** The largest value it takes in a run of {@code iterations} steps. */
     double greatest(long iterations);
+
+    /**
+     * Reads what {@code toString} writes: a number, {@code power(factor, exponent)} or {@code cosine(first, last)}.
+     *
+     * @throws IllegalArgumentException when it is none of these
+     */
+    static Schedule parse(String text) {
+        Matcher matcher = FORM.matcher(text.strip());
+        try {
+            if (matcher.matches()) {
+                double first = Double.parseDouble(matcher.group(2));
+                double second = Double.parseDouble(matcher.group(3));
+                return matcher.group(1).equals("power") ? power(first, second) : cosine(first, second);
+            }
+            return constant(Double.parseDouble(text.strip()));
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException(
+                    "'%s' is none of: a number, power(FACTOR, EXPONENT), cosine(FIRST, LAST)".formatted(text), e);
+        }
+    }
 
     /** Whether it is the same in runs of any length. */
     default boolean isConstant() {

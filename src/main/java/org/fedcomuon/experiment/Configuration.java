@@ -1,0 +1,225 @@
+package org.fedcomuon.experiment;
+
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import org.fedcomuon.device.StepRule;
+import org.fedcomuon.linalg.Auto;
+import org.fedcomuon.linalg.Coefficients;
+import org.fedcomuon.linalg.ExactSvd;
+import org.fedcomuon.linalg.GramNewtonSchulz;
+import org.fedcomuon.linalg.NewtonSchulz;
+import org.fedcomuon.linalg.Orthogonalizer;
+import org.fedcomuon.linalg.ScaleRule;
+import org.fedcomuon.method.FaultPolicy;
+import org.fedcomuon.method.Method;
+import org.fedcomuon.method.Muon;
+import org.fedcomuon.method.Schedule;
+
+/**
+ * Everything that decides the bits of a training run, complete: each setting known, in range and in its canonical form.
+ * Running it again gives the same weights. Immutable.
+ */
+public final class Configuration {
+    private static final int MANY = 1_000_000_000;
+
+    /** What every run has. */
+    private static final Map<String, Setting> GENERAL = byName(List.of(
+            Setting.text("preset"),
+            Setting.text("method"),
+            Setting.integer("seed", Long.MIN_VALUE, Long.MAX_VALUE),
+            Setting.oneOf("model", List.of("lenet")),
+            Setting.oneOf("data", List.of("mnist")),
+            Setting.integer("clients", 1, 100_000),
+            Setting.integer("largest", 1, MANY),
+            Setting.integer("others", 1, MANY),
+            Setting.integer("batch", 1, MANY),
+            Setting.number("lambda", 0, 1e6),
+            Setting.number("exponentCap", 0, 60),
+            Setting.integer("iterations", 1, MANY),
+            Setting.integer("tau", 1, MANY),
+            Setting.number("participation", 0, 1),
+            Setting.oneOf("weighting", List.of("uniform", "examples")),
+            Setting.oneOf("onFault", List.of("fail", "drop")),
+            Setting.integer("evaluateEvery", 0, MANY),
+            Setting.integer("checkpointEvery", 1, MANY),
+            Setting.oneOf("orthogonalizer", List.of("exact", "newton-schulz", "gram", "auto")),
+            new Setting("coefficients", "one of %s, or your own".formatted(String.join(", ", Coefficients.NAMES)), text -> {
+                Coefficients.parse(text, Optional.empty());
+                return text;
+            }),
+            Setting.integer("schulzSteps", 1, 100),
+            Setting.oneOf("scale", List.of("none", "aspect", "rms")),
+            Setting.oneOf("vectorRule", List.of("normalized", "plain")),
+            Setting.notNegative("vectorRate")));
+
+    /** What some methods have. */
+    private static final Map<String, Setting> OF_METHODS = byName(List.of(
+            Setting.schedule("eta"),
+            Setting.schedule("alpha"),
+            Setting.schedule("beta"),
+            Setting.schedule("gamma"),
+            Setting.schedule("rho"),
+            Setting.number("outerRadius", 0, Double.POSITIVE_INFINITY),
+            Setting.number("innerRadius", 0, Double.POSITIVE_INFINITY),
+            Setting.integer("initialSamples", 1, MANY),
+            Setting.number("inner", 0, 1e6),
+            Setting.flag("firstOrder"),
+            Setting.flag("averageU"),
+            Setting.notNegative("mu"),
+            Setting.number("serverRate", 0, 1),
+            Setting.schedule("serverEta"),
+            Setting.notNegative("beta1"),
+            Setting.notNegative("beta2"),
+            Setting.number("epsilon", 0, 1e6),
+            Setting.compressor("up"),
+            Setting.compressor("down")));
+
+    private final Map<String, String> values;
+    private final MethodChoice choice;
+
+    private Configuration(Map<String, String> values, MethodChoice choice) {
+        this.values = Collections.unmodifiableMap(values);
+        this.choice = choice;
+    }
+
+    private static Map<String, Setting> byName(List<Setting> settings) {
+        var all = new LinkedHashMap<String, Setting>();
+        settings.forEach(setting -> all.put(setting.name(), setting));
+        return all;
+    }
+
+    /**
+     * A preset with some of its settings changed.
+     *
+     * @param changes by name; a method, if given, brings the preset's settings for it
+     * @throws ConfigurationException naming what is unknown, missing or out of range
+     */
+    public static Configuration of(Preset preset, Map<String, String> changes) {
+        String method = changes.getOrDefault("method", preset.settings().getOrDefault("method", "fedcomuon"));
+        MethodChoice choice = MethodChoice.of(method);
+        var given = new LinkedHashMap<String, String>();
+        given.putAll(preset.settings());
+        given.putAll(preset.methods().getOrDefault(method, Map.of()));
+        given.putAll(changes);
+        given.put("preset", preset.name());
+        given.put("method", method);
+
+        Set<String> known = new LinkedHashSet<>(GENERAL.keySet());
+        known.addAll(choice.parameters().keySet());
+        for (String name : given.keySet()) {
+            if (!known.contains(name)) {
+                throw new ConfigurationException(
+                        OF_METHODS.containsKey(name)
+                                ? "method '%s' has no %s; it has %s"
+                                        .formatted(method, name, String.join(", ", choice.parameters().keySet()))
+                                : Nearest.unknown("setting", name, known));
+            }
+        }
+        var values = new LinkedHashMap<String, String>();
+        for (String name : known) {
+            String value = given.getOrDefault(name, choice.parameters().getOrDefault(name, ""));
+            if (value.isEmpty()) {
+                throw new ConfigurationException("%s is not set for method '%s' in preset '%s'; say --set %s=..."
+                        .formatted(name, method, preset.name(), name));
+            }
+            Setting setting = GENERAL.getOrDefault(name, OF_METHODS.get(name));
+            values.put(name, setting.check(value));
+        }
+        var configuration = new Configuration(values, choice);
+        try {
+            configuration.method().validate(configuration.iterations(), configuration.integer("tau"));
+        } catch (IllegalArgumentException e) {
+            throw new ConfigurationException(String.valueOf(e.getMessage()), e);
+        }
+        return configuration;
+    }
+
+    /** Every setting by name, in canonical form and order. */
+    public Map<String, String> values() {
+        return values;
+    }
+
+    /** A setting as it is written. */
+    public String text(String name) {
+        String value = values.get(name);
+        if (value == null) {
+            throw new IllegalArgumentException("this configuration has no " + name);
+        }
+        return value;
+    }
+
+    int integer(String name) {
+        return Integer.parseInt(text(name));
+    }
+
+    double number(String name) {
+        return Double.parseDouble(text(name));
+    }
+
+    boolean flag(String name) {
+        return Boolean.parseBoolean(text(name));
+    }
+
+    Schedule schedule(String name) {
+        return Schedule.parse(text(name));
+    }
+
+    /** T. */
+    public long iterations() {
+        return Long.parseLong(text("iterations"));
+    }
+
+    /** Of W0, the partition and all samples. */
+    public long seed() {
+        return Long.parseLong(text("seed"));
+    }
+
+    /** The method's name. */
+    public String methodName() {
+        return choice.name();
+    }
+
+    /** Evaluations of a gradient in all steps of all clients, full participation presumed. */
+    long gradientEvaluations(long steps) {
+        return steps * choice.gradients() * integer("clients");
+    }
+
+    FaultPolicy policy() {
+        return text("onFault").equals("drop") ? FaultPolicy.DROP : FaultPolicy.FAIL;
+    }
+
+    Method method() {
+        return choice.build().apply(this, muon());
+    }
+
+    private Muon muon() {
+        return new Muon(
+                orthogonalizer(),
+                ScaleRule.valueOf(text("scale").toUpperCase(java.util.Locale.ROOT)),
+                StepRule.valueOf(text("vectorRule").toUpperCase(java.util.Locale.ROOT)),
+                number("vectorRate"));
+    }
+
+    private Orthogonalizer orthogonalizer() {
+        String name = text("orthogonalizer");
+        if (name.equals("exact")) {
+            return new ExactSvd();
+        }
+        Coefficients coefficients;
+        try {
+            coefficients = Coefficients.parse(text("coefficients"), Optional.of(integer("schulzSteps")));
+            return switch (name) {
+                case "gram" -> new GramNewtonSchulz(coefficients);
+                case "auto" -> new Auto(coefficients);
+                default -> new NewtonSchulz(coefficients);
+            };
+        } catch (IllegalArgumentException e) {
+            throw new ConfigurationException(String.valueOf(e.getMessage()), e);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+package org.fedcomuon.experiment;
+
+/** A setting that is unknown or out of range; the message is a line that names it and says what would be right. */
+public final class ConfigurationException extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    /** Creates one. */
+    public ConfigurationException(String message) {
+        super(message);
+    }
+
+    ConfigurationException(String message, Throwable cause) {
+        super(message, cause);
+    }
+}

@@ -1,0 +1,229 @@
+package org.fedcomuon.experiment;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.fedcomuon.device.Devices;
+import org.fedcomuon.federation.CheckpointStore;
+import org.fedcomuon.federation.Evaluation;
+import org.fedcomuon.federation.Federation;
+import org.fedcomuon.federation.Listener;
+import org.fedcomuon.federation.Result;
+import org.fedcomuon.method.ClientFault;
+import org.fedcomuon.method.ClientFaultException;
+import org.fedcomuon.method.DivergedException;
+import tools.jackson.databind.JsonNode;
+
+/**
+ * One training run with its files: configuration, metrics, checkpoints, model, summary. {@link #run} does it, {@link
+ * #stop} ends it after the step it is in, with a checkpoint.
+ */
+public final class Training {
+    /**
+     * Where and how, none of which changes a bit of the result.
+     *
+     * @param devices by name
+     * @param threads for kernels and for oracles
+     * @param dataDirectory a user's own data files
+     * @param resume whether to go on from the last checkpoint in the directory
+     * @param version of the program, for the summary
+     */
+    public record Options(
+            List<String> devices, int threads, Optional<Path> dataDirectory, boolean resume, String version) {
+        public Options {
+            devices = List.copyOf(devices);
+        }
+    }
+
+    private final Configuration configuration;
+    private final Options options;
+    private final RunFiles files;
+    private final Listener listener;
+    private Optional<Federation> federation = Optional.empty();
+    private boolean stopping;
+
+    // Of the thread that evaluates.
+    private Map<String, Object> last = Map.of();
+    private Optional<JsonNode> earlier = Optional.empty();
+
+    /**
+     * Prepares a run.
+     *
+     * @param directory where its files go
+     * @param listener hears what it does
+     */
+    public Training(Configuration configuration, Options options, Path directory, Listener listener) {
+        this.configuration = configuration;
+        this.options = options;
+        this.files = new RunFiles(directory);
+        this.listener = listener;
+    }
+
+    /** Whether a directory holds a run already, finished or not. */
+    public static boolean isTaken(Path directory) {
+        var files = new RunFiles(directory);
+        return files.hasMetrics() || new CheckpointStore(files.checkpoints()).newest().isPresent();
+    }
+
+    /** The configuration that a run in a directory was started with. */
+    public static Configuration configurationOf(Path directory, Map<String, String> changes) {
+        Path config = new RunFiles(directory).config();
+        if (!Files.exists(config)) {
+            throw new ConfigurationException("%s holds no run: there is no config.yaml in it".formatted(directory));
+        }
+        return Configuration.of(Preset.read(config), changes);
+    }
+
+    /**
+     * Runs to the end, or until {@link #stop}.
+     *
+     * @return the summary, as it is in the file
+     * @throws IOException when data cannot be read, or a file not written
+     */
+    public Map<String, Object> run() throws IOException, InterruptedException {
+        Files.createDirectories(files.directory());
+        try (Task task = Task.of(configuration, options.dataDirectory(), options.threads())) {
+            Federation run = describe(task);
+            files.writeConfig(configuration);
+            announce(run);
+            try {
+                Result result = run.run();
+                files.writeModel(
+                        result.weights(),
+                        Map.of(
+                                "preset", configuration.text("preset"),
+                                "method", configuration.methodName(),
+                                "step", Long.toString(result.step()),
+                                "weights_sha256", result.sha256()));
+                return summary(task, Optional.of(result), "");
+            } catch (DivergedException e) {
+                summary(task, Optional.empty(), String.valueOf(e.getMessage()));
+                throw e;
+            } catch (ClientFaultException e) {
+                if (e.fault().kind() == ClientFault.Kind.NOT_FINITE) { // how divergence shows in a loss
+                    summary(task, Optional.empty(), String.valueOf(e.getMessage()));
+                }
+                throw e;
+            }
+        }
+    }
+
+    private Federation describe(Task task) throws IOException {
+        Federation.Builder builder = Federation.of(task.problem(), configuration.method())
+                .devices(options.devices().toArray(String[]::new))
+                .threads(options.threads())
+                .workers(options.threads())
+                .iterations(configuration.iterations())
+                .tau(configuration.integer("tau"))
+                .seed(configuration.seed())
+                .participation(configuration.number("participation"))
+                .weights(task.weights())
+                .onFault(configuration.policy())
+                .initial(task.initial())
+                .checkpoints(files.checkpoints(), configuration.integer("checkpointEvery"))
+                .describe("data", task.dataHash())
+                .evaluate(configuration.integer("evaluateEvery"), (step, average) -> task.evaluate(average))
+                .listener(new Listener() {
+                    @Override
+                    public void onEvaluation(Evaluation evaluation) {
+                        record(evaluation);
+                    }
+                })
+                .listener(listener);
+        for (String name : List.of("model", "largest", "others", "batch", "lambda", "exponentCap")) {
+            builder.describe(name, configuration.text(name));
+        }
+        if (options.resume()) {
+            long step = new CheckpointStore(files.checkpoints())
+                    .newest()
+                    .map(Training::stepOf)
+                    .orElse(0L);
+            earlier = files.resumeMetrics(step);
+            if (step > 0) {
+                builder.resume(files.checkpoints());
+            }
+        }
+        return builder.build();
+    }
+
+    /** By its name; whether it is whole, the federation finds out. */
+    private static long stepOf(Path checkpoint) {
+        return Long.parseLong(String.valueOf(checkpoint.getFileName()).replaceAll("\\D", ""));
+    }
+
+    private synchronized void announce(Federation run) {
+        federation = Optional.of(run);
+        if (stopping) {
+            run.stop();
+        }
+    }
+
+    /** Ends the run after the step it is in, with a checkpoint. From any thread, at any time. */
+    public synchronized void stop() {
+        stopping = true;
+        federation.ifPresent(Federation::stop);
+    }
+
+    private void record(Evaluation evaluation) {
+        var values = new LinkedHashMap<String, Object>();
+        values.put("step", evaluation.step());
+        values.put("round", evaluation.round());
+        values.putAll(evaluation.metrics());
+        put(values, "seconds", evaluation.seconds());
+        put(values, "gradient_seconds", evaluation.gradientSeconds());
+        put(values, "orthogonalize_seconds", evaluation.orthogonalizeSeconds());
+        put(values, "exchange_seconds", evaluation.exchangeSeconds());
+        values.put("communicated_bytes", evaluation.communicatedBytes());
+        values.put("gradient_evaluations", configuration.gradientEvaluations(evaluation.step()));
+        last = values;
+        try {
+            files.addMetrics(values);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Seconds add up over the parts of a run that was interrupted. */
+    private void put(Map<String, Object> values, String name, double seconds) {
+        double before = earlier.map(line -> line.path(name).asDouble(0)).orElse(0.0);
+        values.put(name, before + seconds);
+    }
+
+    private Map<String, Object> summary(Task task, Optional<Result> result, String failure) throws IOException {
+        var values = new LinkedHashMap<String, Object>();
+        values.put("preset", configuration.text("preset"));
+        values.put("method", configuration.methodName());
+        values.put("seed", configuration.seed());
+        values.put("orthogonalizer", configuration.text("orthogonalizer"));
+        values.putAll(last);
+        values.put("diverged", !failure.isEmpty());
+        if (!failure.isEmpty()) {
+            values.put("failure", failure);
+        }
+        values.put("stopped", result.map(Result::stopped).orElse(false));
+        result.ifPresent(done -> {
+            values.put("step", done.step());
+            values.put("sha256", done.sha256());
+            values.put("communicated_bytes", done.communicatedBytes());
+            values.put("round_trips", done.roundTrips());
+            values.put("faults", done.faults());
+            values.put("wall_seconds", earlier.map(line -> line.path("seconds").asDouble(0)).orElse(0.0) + done.seconds());
+        });
+        values.put("devices", options.devices());
+        values.put("threads", options.threads());
+        values.put("data", task.data());
+        values.put("data_sha256", task.dataHash());
+        values.put("version", options.version());
+        values.put("library", Devices.libraryInfo());
+        values.put("java", System.getProperty("java.vm.name") + " " + System.getProperty("java.version"));
+        values.put("os", System.getProperty("os.name") + " " + System.getProperty("os.arch"));
+        values.put("cores", Runtime.getRuntime().availableProcessors());
+        files.writeSummary(values);
+        return values;
+    }
+}

@@ -1,0 +1,53 @@
+package org.fedcomuon.model;
+
+import java.util.List;
+import org.fedcomuon.data.Batches;
+import org.fedcomuon.problem.Client;
+import org.fedcomuon.problem.Layout;
+import org.fedcomuon.problem.Problem;
+import org.fedcomuon.problem.Risk;
+
+/** A network trained to classify by clients that each hold some of the examples: cross entropy under a risk, d = 1. */
+public final class Classification implements Problem {
+    private final Network network;
+    private final Examples examples;
+    private final List<int[]> clients;
+    private final int batch;
+    private final Risk risk;
+
+    /**
+     * Describes the problem; nothing is copied.
+     *
+     * @param clients the indices of each client's examples
+     * @param batch examples a sample
+     * @param risk f
+     */
+    public Classification(Network network, Examples examples, List<int[]> clients, int batch, Risk risk) {
+        this.network = network;
+        this.examples = examples;
+        this.clients = List.copyOf(clients);
+        this.batch = batch;
+        this.risk = risk;
+    }
+
+    @Override
+    public Layout layout() {
+        return network.layout();
+    }
+
+    @Override
+    public int innerDimension() {
+        return 1;
+    }
+
+    @Override
+    public int clients() {
+        return clients.size();
+    }
+
+    @Override
+    public Client client(int k) {
+        var loss = new NetworkLoss(network, examples, new Batches(clients.get(k), batch)::indices);
+        return Problem.ofLosses(layout(), List.of(loss), risk).client(0);
+    }
+}

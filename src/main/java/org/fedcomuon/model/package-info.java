@@ -1,0 +1,12 @@
+/**
+ * Models on libtorch as oracles: a {@link org.fedcomuon.model.Network} is a function of named parameter blocks, and
+ * {@link org.fedcomuon.model.Classification} makes a federated problem of one with data. Weights and gradients are the
+ * federation's own buffers, seen by libtorch without a copy.
+ *
+ * <p>libtorch is an optional dependency: without it this package cannot be used, and the rest can. Each thread that
+ * evaluates uses one torch thread; clients run side by side instead.
+ */
+@NullMarked
+package org.fedcomuon.model;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,166 @@
+package org.fedcomuon.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.NotDirectoryException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+import org.fedcomuon.data.FetchException;
+import org.fedcomuon.data.MnistDownload;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import picocli.CommandLine;
+
+class DataCommandTest {
+    @TempDir
+    Path directory;
+
+    private record Result(int exitCode, String out, String err) {}
+
+    private final List<Path> fetched = new ArrayList<>();
+
+    private Result run(DataCommand.Fetch fetch, Object... arguments) {
+        return run(
+                new CommandLine(new DataCommand((to, progress) -> {
+                    fetched.add(to);
+                    return fetch.get(to, progress);
+                })),
+                arguments);
+    }
+
+    private static Result run(CommandLine commandLine, Object... arguments) {
+        var out = new StringWriter();
+        var err = new StringWriter();
+        commandLine.setOut(new PrintWriter(out)).setErr(new PrintWriter(err));
+        int exitCode =
+                Main.run(commandLine, Stream.of(arguments).map(Object::toString).toArray(String[]::new));
+        return new Result(exitCode, out.toString(), err.toString());
+    }
+
+    private static Result fails(int exitCode, String message) {
+        return new Result(exitCode, "", "fedcomuon: " + message + '\n');
+    }
+
+    private static boolean never(Path to) {
+        throw new AssertionError("nothing is to be fetched to " + to);
+    }
+
+    @Test
+    void getSaysWhereTheDataIs() {
+        Result result = run(
+                (_, progress) -> {
+                    progress.accept("fetching");
+                    return true;
+                },
+                "get",
+                "mnist",
+                "--data-dir",
+                directory);
+
+        assertThat(result)
+                .isEqualTo(new Result(0, "fetching\nthe whole of MNIST is in: %s\n".formatted(directory), ""));
+        assertThat(fetched).containsExactly(directory);
+    }
+
+    @Test
+    void getSaysThatItIsThere() {
+        assertThat(run((_, _) -> false, "get", "mnist", "--data-dir", directory))
+                .isEqualTo(new Result(0, "already there: %s\n".formatted(directory), ""));
+    }
+
+    @Test
+    void getGoesToTheCacheByDefault() {
+        assertThat(run((_, _) -> false, "get", "mnist").exitCode()).isZero();
+        assertThat(fetched).containsExactly(MnistDownload.defaultDirectory());
+    }
+
+    @Test
+    void whatCannotBeFetchedIsAFailedRun() {
+        assertThat(run(
+                        (_, _) -> {
+                            throw new FetchException("npm is not there; install it");
+                        },
+                        "get",
+                        "mnist"))
+                .isEqualTo(fails(1, "npm is not there; install it"));
+    }
+
+    @Test
+    void aDirectoryThatCannotBeWrittenToIsBadInput() {
+        Result result = run(
+                (to, _) -> {
+                    throw new NotDirectoryException("" + to);
+                },
+                "get",
+                "mnist",
+                "--data-dir",
+                directory);
+
+        assertThat(result)
+                .isEqualTo(fails(
+                        2,
+                        "--data-dir %s cannot be written to: java.nio.file.NotDirectoryException: %s"
+                                .formatted(directory, directory)));
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "cifar10, NAME 'cifar10' cannot be had yet; 'mnist' can",
+        "wikitext2, NAME 'wikitext2' cannot be had yet; 'mnist' can",
+        "imagenet, no such NAME: 'imagenet'; 'mnist' can be had",
+    })
+    void onlyMnistCanBeHad(String name, String message) {
+        assertThat(run((to, _) -> never(to), "get", name)).isEqualTo(fails(2, message));
+    }
+
+    @Test
+    void badUsage() {
+        assertThat(run((to, _) -> never(to)))
+                .isEqualTo(fails(2, "'data' needs 'list' or 'get NAME'; see 'data --help'"));
+        assertThat(run((to, _) -> never(to), "get"))
+                .isEqualTo(fails(2, "Missing required parameter: 'NAME'; see 'data get --help'"));
+        assertThat(run((to, _) -> never(to), "gt", "mnist"))
+                .isEqualTo(fails(2, "no such command: 'gt'; see 'data --help'"));
+    }
+
+    @Test
+    void listSaysWhatIsNotThere() {
+        assertThat(run((to, _) -> never(to), "list", "--data-dir", directory))
+                .isEqualTo(new Result(0, """
+                        mnist      packaged: 12000 training and 10000 test images, 3.5 MB
+                                   whole set, 60000 training and 10000 test images: not in %s; \
+                        get it (11 MB) with: ./fedcomuon data get mnist --data-dir %s
+                        cifar10    not available yet
+                        wikitext2  not available yet
+                        """.formatted(directory, directory), ""));
+    }
+
+    @Test
+    void listSaysWhatIsThere() throws IOException {
+        for (String name : List.of("train-images", "train-labels", "t10k-images", "t10k-labels")) {
+            Files.write(
+                    directory.resolve(name + (name.endsWith("images") ? "-idx3-ubyte" : "-idx1-ubyte.gz")),
+                    new byte[100_000]);
+        }
+        assertThat(run((to, _) -> never(to), "list", "--data-dir", directory).out())
+                .contains("whole set, 60000 training and 10000 test images: in %s, 0.4 MB\n".formatted(directory));
+    }
+
+    @Test
+    void theCommandIsThereWithTheOthers() {
+        assertThat(run(Main.commandLine(), "--help").out()).containsPattern("data +List datasets, or get one");
+        assertThat(run(Main.commandLine(), "data", "get", "--help").out())
+                .startsWith("Usage: fedcomuon data get")
+                .contains("--data-dir", "--verbose");
+        assertThat(run(Main.commandLine(), "data", "get", "nothing"))
+                .isEqualTo(fails(2, "no such NAME: 'nothing'; 'mnist' can be had"));
+    }
+}
