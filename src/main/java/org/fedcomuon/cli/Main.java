@@ -20,8 +20,10 @@ import picocli.CommandLine.Spec;
         versionProvider = Version.class,
         subcommands = {
             DevicesCommand.class,
+            TrainCommand.class,
             OrthogonalizeCommand.class,
             CompareCommand.class,
+            ReportCommand.class,
             ReproduceCommand.class,
             BenchCommand.class,
             DataCommand.class,

@@ -1,5 +1,8 @@
 package org.fedcomuon.cli;
 
+import static java.util.stream.Collectors.joining;
+
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -11,8 +14,11 @@ import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.function.Consumer;
 import java.util.stream.LongStream;
+import java.util.stream.Stream;
 import org.fedcomuon.experiment.Rates;
 import org.fedcomuon.experiment.RatesReport;
+import org.fedcomuon.experiment.Reproduction;
+import org.fedcomuon.experiment.Training;
 import org.fedcomuon.report.RatesPage;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -31,8 +37,7 @@ import picocli.CommandLine.Spec;
 final class ReproduceCommand implements Callable<Integer> {
     private static final String RATES = "rates";
     /** Of the interface, and not there yet. */
-    private static final List<String> PLANNED =
-            List.of("robust-mnist", "tau-mnist", "wikitext2", "maml-cnn", "tau-maml", "maml-vit");
+    private static final List<String> PLANNED = List.of("wikitext2", "maml-cnn", "tau-maml", "maml-vit");
 
     private static final int MOST_SEEDS = 100;
 
@@ -48,7 +53,12 @@ final class ReproduceCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Parameters(paramLabel = "FIGURE", description = "rates: how the gradient norm falls with the length of the run.")
+    @Parameters(
+            paramLabel = "FIGURE",
+            description = {
+                "rates: how the gradient norm falls with the length of the run;",
+                "robust-mnist: all methods on MNIST; tau-mnist: the proposed ones with tau = 1, 5, 10, 20."
+            })
     private String figure = RATES;
 
     @Option(names = "--quick", description = "Short runs and few seeds: a first look, which decides nothing.")
@@ -58,11 +68,13 @@ final class ReproduceCommand implements Callable<Integer> {
             names = "--methods",
             split = ",",
             paramLabel = "M",
-            defaultValue = "fedcomuon,fedcomuon-vr",
-            description = "Of which methods; ${DEFAULT-VALUE} by default.")
+            description = "Of which methods; all that the figure has by default.")
     private List<String> methods = List.of();
 
-    @Option(names = "--seeds", paramLabel = "N", description = "Runs of each length; 4 by default, 2 with --quick.")
+    @Option(
+            names = "--seeds",
+            paramLabel = "N",
+            description = "How many; for rates 4 by default and 2 with --quick, for the others 2 and 1.")
     private Optional<Integer> seeds = Optional.empty();
 
     @Option(names = "--out", paramLabel = "DIR", description = "Where the two files go; runs/FIGURE by default.")
@@ -78,15 +90,52 @@ final class ReproduceCommand implements Callable<Integer> {
     }
 
     @Override
-    public Integer call() throws InterruptedException {
+    public Integer call() throws IOException, InterruptedException {
         checkFigure();
-        List<Rates.Subject> subjects = subjects();
-        int count = seeds.orElse(quick ? 2 : 4);
+        if (figure.equals(RATES)) {
+            return rates();
+        }
+        Reproduction what = training().orElseThrow();
+        if (!methods.isEmpty()) {
+            what = what.of(methods);
+        }
+        int count = count(quick ? 1 : 2);
+        Path directory = directory();
+        Map<String, String> changes = quick ? Map.of("iterations", "60", "evaluateEvery", "20") : Map.of();
+        var options = new Training.Options(
+                List.of("cpu:0"),
+                Runtime.getRuntime().availableProcessors(),
+                Optional.empty(),
+                false,
+                new Version().getVersion()[0]);
+        new ReproduceTraining(what, spec.commandLine().getOut()).run(directory, count, changes, options);
+        return 0;
+    }
+
+    private Optional<Reproduction> training() {
+        return Reproduction.ALL.stream()
+                .filter(known -> known.name().equals(figure))
+                .findFirst();
+    }
+
+    private int count(int usual) {
+        int count = seeds.orElse(usual);
         if (count < 1 || count > MOST_SEEDS) {
             throw new UsageException("--seeds %d: from 1 to %d are possible".formatted(count, MOST_SEEDS));
         }
+        return count;
+    }
+
+    private Path directory() {
         Path directory = out.orElse(Path.of("runs", figure));
         WholeFile.makeDirectory("--out", directory);
+        return directory;
+    }
+
+    private int rates() throws InterruptedException {
+        List<Rates.Subject> subjects = subjects();
+        int count = count(quick ? 2 : 4);
+        Path directory = directory();
         // Powers of two, evenly spread on the logarithmic axis on which slopes are measured.
         List<Long> lengths = LongStream.rangeClosed(8, quick ? 11 : 14)
                 .map(power -> 1L << power)
@@ -109,12 +158,19 @@ final class ReproduceCommand implements Callable<Integer> {
 
     private void checkFigure() {
         if (PLANNED.contains(figure)) {
-            throw new UsageException("FIGURE '%s' cannot be reproduced yet; '%s' can".formatted(figure, RATES));
+            throw new UsageException("FIGURE '%s' cannot be reproduced yet; %s can".formatted(figure, figures()));
         }
-        if (!figure.equals(RATES)) {
-            throw new UsageException("no such FIGURE: '%s'; there is '%s', and not yet %s"
-                    .formatted(figure, RATES, String.join(", ", PLANNED)));
+        if (!figure.equals(RATES) && training().isEmpty()) {
+            throw new UsageException("no such FIGURE: '%s'; there is %s, and not yet %s"
+                    .formatted(figure, figures(), String.join(", ", PLANNED)));
         }
+    }
+
+    /** Those that are there, as a list in a sentence. */
+    private static String figures() {
+        return Stream.concat(Stream.of(RATES), Reproduction.ALL.stream().map(Reproduction::name))
+                .map("'%s'"::formatted)
+                .collect(joining(", "));
     }
 
     private List<Rates.Subject> subjects() {
@@ -126,7 +182,9 @@ final class ReproduceCommand implements Callable<Integer> {
                         .formatted(method, String.join(" and ", names)));
             }
         }
-        return all.stream().filter(subject -> methods.contains(subject.name())).toList();
+        return all.stream()
+                .filter(subject -> methods.isEmpty() || methods.contains(subject.name()))
+                .toList();
     }
 
     private void print(PrintWriter print, RatesReport report) {

@@ -48,10 +48,11 @@ public final class Configuration {
             Setting.integer("evaluateEvery", 0, MANY),
             Setting.integer("checkpointEvery", 1, MANY),
             Setting.oneOf("orthogonalizer", List.of("exact", "newton-schulz", "gram", "auto")),
-            new Setting("coefficients", "one of %s, or your own".formatted(String.join(", ", Coefficients.NAMES)), text -> {
-                Coefficients.parse(text, Optional.empty());
-                return text;
-            }),
+            new Setting(
+                    "coefficients", "one of %s, or your own".formatted(String.join(", ", Coefficients.NAMES)), text -> {
+                        Coefficients.parse(text, Optional.empty());
+                        return text;
+                    }),
             Setting.integer("schulzSteps", 1, 100),
             Setting.oneOf("scale", List.of("none", "aspect", "rms")),
             Setting.oneOf("vectorRule", List.of("normalized", "plain")),
@@ -116,7 +117,12 @@ public final class Configuration {
                 throw new ConfigurationException(
                         OF_METHODS.containsKey(name)
                                 ? "method '%s' has no %s; it has %s"
-                                        .formatted(method, name, String.join(", ", choice.parameters().keySet()))
+                                        .formatted(
+                                                method,
+                                                name,
+                                                String.join(
+                                                        ", ",
+                                                        choice.parameters().keySet()))
                                 : Nearest.unknown("setting", name, known));
             }
         }

@@ -66,7 +66,11 @@ public record Preset(String name, Map<String, String> settings, Map<String, Map<
             root = YAMLMapper.shared().readTree(text);
         } catch (JacksonException e) {
             throw new ConfigurationException(
-                    "%s is not YAML: %s".formatted(name, e.getOriginalMessage().lines().findFirst().orElse("")), e);
+                    "%s is not YAML: %s"
+                            .formatted(
+                                    name,
+                                    e.getOriginalMessage().lines().findFirst().orElse("")),
+                    e);
         }
         if (!root.isObject()) {
             throw new ConfigurationException("%s is not a preset: settings, one a line, are needed".formatted(name));
@@ -83,7 +87,8 @@ public record Preset(String name, Map<String, String> settings, Map<String, Map<
                 var own = new LinkedHashMap<String, String>();
                 method.getValue()
                         .properties()
-                        .forEach(setting -> own.put(setting.getKey(), scalar(name, setting.getKey(), setting.getValue())));
+                        .forEach(setting ->
+                                own.put(setting.getKey(), scalar(name, setting.getKey(), setting.getValue())));
                 methods.put(method.getKey(), Collections.unmodifiableMap(own));
             });
         });

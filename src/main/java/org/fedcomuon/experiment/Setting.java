@@ -63,13 +63,17 @@ record Setting(String name, String range, UnaryOperator<String> canonical) {
     }
 
     static Setting schedule(String name) {
-        return new Setting(name, "a number, power(FACTOR, EXPONENT) or cosine(FIRST, LAST)", value ->
-                Schedule.parse(value).toString());
+        return new Setting(
+                name,
+                "a number, power(FACTOR, EXPONENT) or cosine(FIRST, LAST)",
+                value -> Schedule.parse(value).toString());
     }
 
     static Setting compressor(String name) {
-        return new Setting(name, "none, top-k(SHARE) or low-rank(RANK)", value ->
-                Compressor.parse(value).toString());
+        return new Setting(
+                name,
+                "none, top-k(SHARE) or low-rank(RANK)",
+                value -> Compressor.parse(value).toString());
     }
 
     private static void require(boolean holds) {

@@ -20,8 +20,8 @@ import org.fedcomuon.method.DivergedException;
 import tools.jackson.databind.JsonNode;
 
 /**
- * One training run with its files: configuration, metrics, checkpoints, model, summary. {@link #run} does it, {@link
- * #stop} ends it after the step it is in, with a checkpoint.
+ * One training run with its files: configuration, metrics, checkpoints, model, summary. {@link #run} does it,
+ * {@link #stop} ends it after the step it is in, with a checkpoint.
  */
 public final class Training {
     /**
@@ -67,7 +67,8 @@ public final class Training {
     /** Whether a directory holds a run already, finished or not. */
     public static boolean isTaken(Path directory) {
         var files = new RunFiles(directory);
-        return files.hasMetrics() || new CheckpointStore(files.checkpoints()).newest().isPresent();
+        return files.hasMetrics()
+                || new CheckpointStore(files.checkpoints()).newest().isPresent();
     }
 
     /** The configuration that a run in a directory was started with. */
@@ -212,7 +213,9 @@ public final class Training {
             values.put("communicated_bytes", done.communicatedBytes());
             values.put("round_trips", done.roundTrips());
             values.put("faults", done.faults());
-            values.put("wall_seconds", earlier.map(line -> line.path("seconds").asDouble(0)).orElse(0.0) + done.seconds());
+            values.put(
+                    "wall_seconds",
+                    earlier.map(line -> line.path("seconds").asDouble(0)).orElse(0.0) + done.seconds());
         });
         values.put("devices", options.devices());
         values.put("threads", options.threads());

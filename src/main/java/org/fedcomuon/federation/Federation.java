@@ -258,8 +258,8 @@ public final class Federation {
         }
 
         /**
-         * Evaluates the average model before the first step, every so many steps, and after the last; a run that goes on
-         * from a checkpoint, not before its first.
+         * Evaluates the average model before the first step, every so many steps, and after the last; a run that goes
+         * on from a checkpoint, not before its first.
          */
         public Builder evaluate(long everySteps, Evaluator judge) {
             evaluateEvery = everySteps;

@@ -13,8 +13,8 @@ public final class AtomicFile {
     public static void write(Path file, String text) throws IOException {
         Path absolute = file.toAbsolutePath();
         // Not createTempFile, whose files only the owner may read.
-        Path part = absolute.resolveSibling(
-                ".%s.%d.part".formatted(absolute.getFileName(), ProcessHandle.current().pid()));
+        Path part = absolute.resolveSibling(".%s.%d.part"
+                .formatted(absolute.getFileName(), ProcessHandle.current().pid()));
         try {
             Files.writeString(part, text);
             Files.move(part, absolute, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);

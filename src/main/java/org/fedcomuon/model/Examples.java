@@ -12,8 +12,7 @@ import org.fedcomuon.data.ImageSet;
 public record Examples(Tensor inputs, Tensor labels) {
     public Examples {
         if (inputs.size(0) != labels.size(0)) {
-            throw new IllegalArgumentException(
-                    "%d inputs and %d labels".formatted(inputs.size(0), labels.size(0)));
+            throw new IllegalArgumentException("%d inputs and %d labels".formatted(inputs.size(0), labels.size(0)));
         }
     }
 

@@ -71,7 +71,8 @@ public final class Judge implements AutoCloseable {
             Tensor logits = network.logits(parameters, inputs, Dropout.none());
             double loss = torch.cross_entropy_loss(logits, labels, new TensorOptional(), SUM, -100, 0)
                     .item_float();
-            long right = logits.argmax(new LongOptional(1), false).eq(labels).sum().item_long();
+            long right =
+                    logits.argmax(new LongOptional(1), false).eq(labels).sum().item_long();
             return new Part(loss, right);
         }
     }

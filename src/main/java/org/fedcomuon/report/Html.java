@@ -10,14 +10,16 @@ final class Html {
             :root {
               color-scheme: light dark;
               --paper: #ffffff; --ink: #1b1f24; --soft: #57606a; --grid: #e3e6ea; --wash: #f4f6f8; --best: #dff2e8;
-              --worse: #fbe3d6;
+              --worse: #fbe3d6; --rest: #c3c9d0;
               --c1: #0072b2; --c2: #d55e00; --c3: #00875f; --c4: #b3508c; --c5: #b07800; --c6: #3f9fdc; --c7: #85800e;
+              --c8: #7a52c7; --c9: #8f4f3f;
             }
             @media (prefers-color-scheme: dark) {
               :root {
                 --paper: #14171a; --ink: #e8eaed; --soft: #a7b0b9; --grid: #2d3339; --wash: #1d2125; --best: #1d3d2e;
-                --worse: #4a2a18;
+                --worse: #4a2a18; --rest: #4b545d;
                 --c1: #3d9be0; --c2: #ff7f32; --c3: #1fc295; --c4: #e691c0; --c5: #eeb02c; --c6: #93d3f8; --c7: #efe65c;
+                --c8: #b9a0ff; --c9: #d9a592;
               }
             }
             * { box-sizing: border-box; }
@@ -51,13 +53,16 @@ final class Html {
             .mark { stroke: var(--c); stroke-width: 1.5; fill: var(--c); vector-effect: non-scaling-stroke; }
             .dense .line { stroke-width: 1.1; }
             .dashed .line { stroke-dasharray: 5 3; }
-            .dashed .mark { fill: none; }
+            .dotted .line { stroke-dasharray: 1.5 2.5; }
+            .dashdot .line { stroke-dasharray: 7 2.5 1.5 2.5; }
+            .dashed .mark, .dotted .mark, .dashdot .mark { fill: none; }
+            .band .line { stroke: none; fill: var(--c); opacity: .2; }
             .scattered .mark { stroke-width: 1; opacity: .85; }
             .guide { --c: var(--soft); }
             .guide .line { stroke-width: 1.25; stroke-dasharray: 1 3; }
             .exact { --c: var(--ink); }
             .c1 { --c: var(--c1); } .c2 { --c: var(--c2); } .c3 { --c: var(--c3); } .c4 { --c: var(--c4); }
-            .c5 { --c: var(--c5); } .c6 { --c: var(--c6); } .c7 { --c: var(--c7); }
+            .c5 { --c: var(--c5); } .c6 { --c: var(--c6); } .c7 { --c: var(--c7); } .c8 { --c: var(--c8); } .c9 { --c: var(--c9); }
 
             .legend { list-style: none; display: flex; flex-wrap: wrap; gap: .1rem 1rem; margin: .5rem 0; padding: 0;
               font-size: .875rem; }
@@ -81,12 +86,33 @@ final class Html {
               .compact th, .compact td { padding: .2rem; white-space: normal; }
             }
             @media (min-width: 60rem) { th.text:first-child { min-width: 16.5rem; } }
+            .runs { width: auto; }
+            .runs th.text:first-child { min-width: 8rem; }
+            @media (min-width: 60rem) { .runs th.text:first-child { min-width: 11.5rem; } }
+            .runs th, .runs td { padding: .2rem .45rem; }
             tr.group th { text-align: left; background: var(--wash); padding-top: .45rem; }
             .group span { position: sticky; left: .6rem; }
             .best { background: var(--best); font-weight: 600; }
             .best::before { content: "★ "; }
             .agrees { background: var(--best); }
             .differs { background: var(--worse); }
+            .warning { background: var(--worse); padding: .3rem .6rem; }
+            .bar { display: block; width: 100%; height: .9rem; }
+            .bar rect, .swatch { fill: var(--c); }
+            .rest { --c: var(--rest); }
+            .shares { margin: 0; }
+            .shares p { display: flex; justify-content: space-between; gap: 1rem; margin: 0; font-size: .875rem; }
+            .shares ul { list-style: none; display: flex; flex-wrap: wrap; gap: 0 .9rem; margin: 0; padding: 0;
+              font-size: .8125rem; color: var(--soft); font-variant-numeric: tabular-nums; }
+            .settings { max-width: none; display: grid; gap: .1rem 1.5rem;
+              grid-template-columns: repeat(auto-fill, minmax(min(16rem, 100%), 1fr)); font-size: .875rem; }
+            .settings div { display: flex; justify-content: space-between; gap: 1rem;
+              border-bottom: 1px solid var(--grid); padding: .1rem 0; }
+            .settings dt { font-weight: 400; color: var(--soft); overflow-wrap: normal; }
+            .settings dd { margin: 0; text-align: right; }
+            .settings .wide { grid-column: 1 / -1; justify-content: flex-start; }
+            .settings .wide dd { text-align: left; }
+            summary { cursor: pointer; margin: .4rem 0; }
             th small, td small { display: block; color: var(--soft); font-weight: 400; }
 
             @media print {

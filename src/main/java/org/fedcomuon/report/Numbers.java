@@ -8,6 +8,7 @@ import java.util.Locale;
 /** Numbers as people read them, the same in every locale. */
 final class Numbers {
     private static final String[] TIME_UNITS = {"s", "ms", "µs", "ns"};
+    static final String[] BYTE_UNITS = {"B", "kB", "MB", "GB", "TB"};
     private static final String SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
     private Numbers() {}
@@ -64,6 +65,36 @@ final class Numbers {
         }
         int unit = timeUnit(seconds);
         return brief(seconds * Math.pow(1000, unit)) + " " + TIME_UNITS[unit];
+    }
+
+    /** A time that may be long, as a clock's reader says it. */
+    static String duration(double seconds) {
+        if (!(Math.abs(seconds) >= 99.5) || Double.isInfinite(seconds)) {
+            return time(seconds);
+        }
+        long whole = Math.round(seconds);
+        return whole < 3600
+                ? "%s min %s s".formatted(whole / 60, whole % 60)
+                : "%s h %s min".formatted(whole / 3600, whole % 3600 / 60);
+    }
+
+    static String percent(double share, int decimals) {
+        return fixed(100 * share, decimals) + " %";
+    }
+
+    /** In powers of 1000. */
+    static String bytes(double bytes) {
+        int unit = byteUnit(bytes);
+        return brief(bytes / Math.pow(1000, unit)) + " " + BYTE_UNITS[unit];
+    }
+
+    /** The exponent of 1000 that leaves the fewest digits. */
+    static int byteUnit(double bytes) {
+        int unit = 0;
+        while (unit < BYTE_UNITS.length - 1 && bytes >= 999.5 * Math.pow(1000, unit)) {
+            unit++;
+        }
+        return unit;
     }
 
     /** A time in the unit, and with the decimals, that give another one three digits. */

@@ -35,8 +35,13 @@ record Plot(
      * Values of one series.
      *
      * @param series by which the page's script finds it, the same in all plots of a figure
+     * @param marks of a joined line with more values, only so many, or up to twice as many, get a mark
      */
-    record Line(int series, Look look, List<Point> points) {}
+    record Line(int series, Look look, List<Point> points, int marks) {
+        Line(int series, Look look, List<Point> points) {
+            this(series, look, points, MARKS);
+        }
+    }
 
     static final int LEFT = 54;
     static final int RIGHT = 10;
@@ -47,8 +52,7 @@ record Plot(
     private static final double CHARACTER_WIDTH = 7;
 
     private static final int TEXT_HEIGHT = 15;
-    /** Of a line with more values, only so many, or up to twice as many, get a mark. */
-    private static final int MARKS = 8;
+    static final int MARKS = 8;
 
     String svg() {
         int[] rows = tickRows();
@@ -93,7 +97,7 @@ record Plot(
         var path = new StringBuilder();
         var marks = new StringBuilder();
         // without a line, a value without a mark would not be seen at all
-        int every = line.look.joined() ? Math.max(1, line.points.size() / MARKS) : 1;
+        int every = line.look.joined() ? Math.max(1, line.points.size() / line.marks) : 1;
         // each line starts elsewhere, so that marks of lines that coincide do not
         int first = every * index / lines.size();
         char command = 'M';

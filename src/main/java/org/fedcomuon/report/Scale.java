@@ -21,6 +21,8 @@ record Scale(boolean logarithmic, double start, double end, List<Tick> ticks) {
     private static final double MARGIN = 0.04;
     /** Beyond it, even the length of an axis could overflow. */
     private static final double LARGEST = 1e300;
+    /** Below it, a step of an axis could be lost in rounding. */
+    private static final double SMALLEST = 1e-300;
 
     /** False of NaN, of infinities, and of what may as well be infinite. */
     static boolean drawable(double value) {
@@ -31,15 +33,30 @@ record Scale(boolean logarithmic, double start, double end, List<Tick> ticks) {
     static Scale linear(List<Double> values) {
         double least = values.stream().filter(Scale::drawable).reduce(0.0, Math::min);
         double most = values.stream().filter(Scale::drawable).reduce(0.0, Math::max);
-        if (least == most) {
-            most = 1;
+        return round(least, most - least < SMALLEST ? least + 1 : most, Numbers::brief);
+    }
+
+    /** Between round numbers, 0 only if it lies there: for what is told by differences. */
+    static Scale close(List<Double> values) {
+        List<Double> drawn = values.stream().filter(Scale::drawable).toList();
+        double least = drawn.stream().reduce(Math::min).orElse(0.0);
+        double most = drawn.stream().reduce(Math::max).orElse(0.0);
+        double size = Math.max(Math.abs(least), Math.abs(most));
+        // closer together, much of what is seen would be rounding; larger or smaller, labels would be too long
+        if (most - least < 0.02 * size || size < 1e-2 || size >= 1e4) {
+            return linear(values);
         }
+        int decimals = Math.max(0, (int) -Math.floor(Math.log10(roundStep((most - least) / MOST_TICKS)) + 1e-9));
+        return round(least, most, value -> Numbers.fixed(value, decimals));
+    }
+
+    private static Scale round(double least, double most, DoubleFunction<String> label) {
         double step = roundStep((most - least) / MOST_TICKS);
         double first = Math.floor(least / step);
         double last = Math.ceil(most / step);
         var ticks = new ArrayList<Tick>();
         for (double i = first; i <= last; i++) {
-            ticks.add(new Tick(i * step, Numbers.brief(i * step)));
+            ticks.add(new Tick(i * step, label.apply(i * step)));
         }
         return new Scale(false, first * step, last * step, ticks);
     }

@@ -104,7 +104,10 @@ class MainTest {
 
     @Test
     void misspelledCommandIsGuessed() {
-        assertThat(run("trail")).isEqualTo(badInput("no such command: 'trail'; did you mean 'trial'?"));
+        Result result = run("orthogonalise");
+        assertThat(result.exitCode()).isEqualTo(2);
+        assertThat(result.err())
+                .startsWith("fedcomuon: no such command: 'orthogonalise'; did you mean 'orthogonalize'");
     }
 
     @Test

@@ -26,7 +26,9 @@ class ConfigurationTest {
     void everyMethodHasAllItNeeds(String method) {
         Configuration configuration = Configuration.of(MNIST, Map.of("method", method));
         assertThat(configuration.method().name()).isEqualTo(method);
-        assertThat(configuration.values()).containsKeys("eta", "seed", "iterations").doesNotContainValue("");
+        assertThat(configuration.values())
+                .containsKeys("eta", "seed", "iterations")
+                .doesNotContainValue("");
     }
 
     @Test
@@ -43,7 +45,8 @@ class ConfigurationTest {
             assertThat(vr.gamma()).isEqualTo(Schedule.constant(0.9));
             assertThat(vr.rho()).isEqualTo(Schedule.constant(0.2));
         });
-        assertThat(Configuration.of(MNIST, Map.of("method", "comfedl")).number("exponentCap")).isEqualTo(2);
+        assertThat(Configuration.of(MNIST, Map.of("method", "comfedl")).number("exponentCap"))
+                .isEqualTo(2);
     }
 
     @Test
@@ -57,7 +60,9 @@ class ConfigurationTest {
         assertThat(first.text("eta")).isEqualTo("cosine(0.1, 0.01)");
         assertThat(first.text("lambda")).isEqualTo("0.25");
         var text = new StringBuilder();
-        first.values().forEach((name, value) -> text.append(name).append(": ").append(value).append('\n'));
+        first.values()
+                .forEach((name, value) ->
+                        text.append(name).append(": ").append(value).append('\n'));
         Configuration second = Configuration.of(Preset.parse("config.yaml", text.toString()), Map.of());
         assertThat(second.values()).isEqualTo(first.values());
         assertThat(second.text("preset")).isEqualTo("mnist-robust");

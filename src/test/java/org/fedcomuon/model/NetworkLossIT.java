@@ -120,7 +120,8 @@ class NetworkLossIT {
             Point other = start(arena);
             Point back = point(arena);
             loss.hessianProduct(xi, w, other, back);
-            assertThat(dot(other, product)).isCloseTo(dot(along, back), within(1e-3 * Math.abs(dot(along, back)) + 1e-4));
+            assertThat(dot(other, product))
+                    .isCloseTo(dot(along, back), within(1e-3 * Math.abs(dot(along, back)) + 1e-4));
         }
     }
 
@@ -147,7 +148,8 @@ class NetworkLossIT {
             Point w = start(arena);
             Point gradient = point(arena);
             double one = loss.evaluate(xi, w, gradient);
-            assertThat(loss.evaluate(new Sample(1, 0, Sample.Stream.INNER, 10), w, gradient)).isNotEqualTo(one);
+            assertThat(loss.evaluate(new Sample(1, 0, Sample.Stream.INNER, 10), w, gradient))
+                    .isNotEqualTo(one);
             assertThat(loss.evaluate(xi, w, gradient)).isEqualTo(one);
         }
     }
@@ -175,7 +177,8 @@ class NetworkLossIT {
                 thread.join();
             }
             for (Point gradient : gradients) {
-                assertThat(gradient.values().toArray()).isEqualTo(expected.values().toArray());
+                assertThat(gradient.values().toArray())
+                        .isEqualTo(expected.values().toArray());
             }
         }
     }

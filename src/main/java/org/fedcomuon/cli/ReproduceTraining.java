@@ -1,0 +1,134 @@
+package org.fedcomuon.cli;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.OptionalDouble;
+import java.util.stream.LongStream;
+import org.fedcomuon.experiment.Claim;
+import org.fedcomuon.experiment.Reproduction;
+import org.fedcomuon.experiment.RunRecord;
+import org.fedcomuon.experiment.Training;
+import org.fedcomuon.report.ReproductionPage;
+
+/** The figures that are made of training runs: what is not there yet is trained, then all is judged. */
+final class ReproduceTraining {
+    /** The paper's first; others follow. */
+    private static final long FIRST_SEED = 42;
+
+    private static final List<String> METRICS = List.of(
+            "test_accuracy", "test_loss", "train_loss", "worst_client_accuracy", "worst_client_loss", "unsteadiness");
+
+    private final Reproduction what;
+    private final PrintWriter print;
+
+    ReproduceTraining(Reproduction what, PrintWriter print) {
+        this.what = what;
+        this.print = print;
+    }
+
+    void run(Path directory, int seeds, Map<String, String> changes, Training.Options options)
+            throws IOException, InterruptedException {
+        List<Reproduction.Outcome> outcomes = what.run(
+                directory,
+                LongStream.range(FIRST_SEED, FIRST_SEED + seeds).boxed().toList(),
+                changes,
+                options,
+                line -> {
+                    print.println(line);
+                    print.flush();
+                });
+        List<Claim.Verdict> verdicts =
+                what.claims().stream().map(claim -> claim.judge(outcomes)).toList();
+        Path json = directory.resolve(what.name() + ".json");
+        Path table = directory.resolve(what.name() + ".md");
+        Path page = directory.resolve(what.name() + ".html");
+        String text = table(outcomes) + '\n' + claims(verdicts);
+        WholeFile.write("--out", json, Json.pretty(describe(outcomes, verdicts)));
+        WholeFile.write("--out", table, "# %s%n%n%s".formatted(what.name(), text));
+        WholeFile.write("--out", page, ReproductionPage.html(what, outcomes, verdicts));
+        print.printf("%n%s%n%s%n%s%n%s%n", text, json, table, page);
+        print.flush();
+    }
+
+    private static String table(List<Reproduction.Outcome> outcomes) {
+        var text = new StringBuilder("| | %s |\n".formatted(String.join(" | ", METRICS)));
+        text.append("|---|").append("---|".repeat(METRICS.size())).append('\n');
+        for (Reproduction.Outcome outcome : outcomes) {
+            text.append("| ").append(outcome.label());
+            for (String metric : METRICS) {
+                text.append(" | ").append(cell(outcome.runs(), metric));
+            }
+            text.append(" |").append('\n');
+        }
+        return text.toString();
+    }
+
+    /** The mean, and how far seeds are from it. */
+    private static String cell(List<RunRecord> runs, String metric) {
+        List<Double> values = values(runs, metric);
+        if (values.size() < runs.size()) {
+            return runs.stream().anyMatch(run -> run.state() == RunRecord.State.DIVERGED) ? "diverged" : "–";
+        }
+        double mean = values.stream().mapToDouble(Double::doubleValue).average().orElse(Double.NaN);
+        double spread = values.stream()
+                .mapToDouble(value -> Math.abs(value - mean))
+                .max()
+                .orElse(0);
+        return String.format(Locale.ROOT, "%.4f ± %.4f", mean, spread);
+    }
+
+    private static List<Double> values(List<RunRecord> runs, String metric) {
+        var values = new ArrayList<Double>();
+        for (RunRecord run : runs) {
+            OptionalDouble value = Claim.value(run, metric);
+            value.ifPresent(values::add);
+        }
+        return values;
+    }
+
+    private static String claims(List<Claim.Verdict> verdicts) {
+        var text = new StringBuilder();
+        verdicts.forEach(verdict -> text.append("- ").append(verdict).append('\n'));
+        return text.toString();
+    }
+
+    private Map<String, Object> describe(List<Reproduction.Outcome> outcomes, List<Claim.Verdict> verdicts) {
+        var rows = new ArrayList<Map<String, Object>>();
+        for (Reproduction.Outcome outcome : outcomes) {
+            var row = new LinkedHashMap<String, Object>();
+            row.put("row", outcome.label());
+            for (String metric : METRICS) {
+                row.put(metric, values(outcome.runs(), metric));
+            }
+            row.put(
+                    "sha256",
+                    outcome.runs().stream()
+                            .map(run -> run.setting("sha256").orElse(""))
+                            .toList());
+            rows.add(row);
+        }
+        var answers = new ArrayList<Map<String, Object>>();
+        for (Claim.Verdict verdict : verdicts) {
+            var answer = new LinkedHashMap<String, Object>();
+            answer.put("claim", verdict.claim().text());
+            answer.put("answer", verdict.answer().name().toLowerCase(Locale.ROOT));
+            answer.put("rival", verdict.rival());
+            answer.put("mine", verdict.mine());
+            answer.put("its", verdict.its());
+            answer.put("spread", verdict.spread());
+            answers.add(answer);
+        }
+        var all = new LinkedHashMap<String, Object>();
+        all.put("figure", what.name());
+        all.put("preset", what.preset());
+        all.put("rows", rows);
+        all.put("claims", answers);
+        return all;
+    }
+}

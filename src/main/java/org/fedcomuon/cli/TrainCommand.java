@@ -1,0 +1,228 @@
+package org.fedcomuon.cli;
+
+import java.io.Console;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.fedcomuon.experiment.Configuration;
+import org.fedcomuon.experiment.Preset;
+import org.fedcomuon.experiment.RunRecord;
+import org.fedcomuon.experiment.Training;
+import org.fedcomuon.federation.Listener;
+import org.fedcomuon.report.TrainPage;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code fedcomuon train}: a preset from its first step to its report. */
+@Command(
+        name = "train",
+        description = "Train a preset: metrics, checkpoints, the model and a report.",
+        footer = {
+            "",
+            "Leaves config.yaml, metrics.jsonl, summary.json, model.safetensors, report.html and checkpoints in its",
+            "directory. Ctrl-C stops after the step that is under way; --resume goes on to the same bits.",
+            "Exit code 0 when it is done or was stopped, 1 when it failed or diverged, 2 for a bad setting or file."
+        })
+final class TrainCommand implements Callable<Integer> {
+    /** How long a stop may take before the JVM ends anyway: the longest step, and its checkpoint. */
+    private static final long STOP_SECONDS = 120;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Parameters(arity = "0..1", paramLabel = "PRESET", description = "mnist-robust, or a .yaml file of your own.")
+    private Optional<String> preset = Optional.empty();
+
+    @Option(names = "--method", paramLabel = "M", description = "Such as fedcomuon, fedcomuon-vr, fedavg.")
+    private Optional<String> method = Optional.empty();
+
+    @Option(names = "--seed", paramLabel = "S", description = "Of W0, the partition and all samples.")
+    private Optional<String> seed = Optional.empty();
+
+    @Option(names = "--iterations", paramLabel = "T", description = "Local steps.")
+    private Optional<String> iterations = Optional.empty();
+
+    @Option(names = "--tau", paramLabel = "N", description = "Local steps a round.")
+    private Optional<String> tau = Optional.empty();
+
+    @Option(names = "--clients", paramLabel = "K", description = "How many.")
+    private Optional<String> clients = Optional.empty();
+
+    @Option(
+            names = "--participation",
+            paramLabel = "P",
+            description = "The share of clients that take part in a round.")
+    private Optional<String> participation = Optional.empty();
+
+    @Option(names = "--orthogonalizer", paramLabel = "O", description = "exact, newton-schulz, gram or auto.")
+    private Optional<String> orthogonalizer = Optional.empty();
+
+    @Option(names = "--checkpoint-every", paramLabel = "N", description = "Rounds between checkpoints.")
+    private Optional<String> checkpointEvery = Optional.empty();
+
+    @Option(names = "--set", paramLabel = "NAME=VALUE", description = "Any other setting of the preset.")
+    private Map<String, String> settings = new LinkedHashMap<>();
+
+    @Option(
+            names = "--devices",
+            split = ",",
+            paramLabel = "D",
+            defaultValue = "cpu:0",
+            description = "Where to run, such as cpu:0,cpu:1; cpu:0 by default. Never changes the result.")
+    private List<String> devices = List.of();
+
+    @Option(names = "--threads", paramLabel = "N", description = "All cores by default. Never changes the result.")
+    private int threads = Runtime.getRuntime().availableProcessors();
+
+    @Option(names = "--data-dir", paramLabel = "DIR", description = "Data files of your own.")
+    private Optional<Path> dataDirectory = Optional.empty();
+
+    @Option(names = "--out", paramLabel = "DIR", description = "Where the files go; a new one below runs by default.")
+    private Optional<Path> out = Optional.empty();
+
+    @Option(names = "--resume", paramLabel = "DIR", description = "Go on with the run in this directory.")
+    private Optional<Path> resume = Optional.empty();
+
+    @Option(names = "--quiet", description = "No progress.")
+    private boolean quiet;
+
+    @Override
+    public Integer call() throws IOException, InterruptedException {
+        Configuration configuration = configuration();
+        Path directory = directory(configuration);
+        if (threads < 1) {
+            throw new UsageException("--threads %d: at least 1 is needed".formatted(threads));
+        }
+        WholeFile.makeDirectory("--out", directory);
+        PrintWriter err = spec.commandLine().getErr();
+        boolean terminal =
+                Optional.ofNullable(System.console()).map(Console::isTerminal).orElse(false);
+        var progress = new Progress(err, terminal, configuration.iterations());
+        var options = new Training.Options(
+                devices, threads, dataDirectory, resume.isPresent(), new Version().getVersion()[0]);
+        var training = new Training(configuration, options, directory, quiet ? new Listener() {} : progress);
+        Map<String, Object> summary = stoppable(training, () -> {
+            try {
+                return training.run();
+            } finally {
+                if (!quiet) {
+                    progress.end();
+                }
+            }
+        });
+        WholeFile.write("--out", directory.resolve("report.html"), TrainPage.html(List.of(RunRecord.read(directory))));
+        print(summary, directory);
+        return 0;
+    }
+
+    private Configuration configuration() {
+        var changes = new LinkedHashMap<>(settings);
+        Map<String, Optional<String>> given = new LinkedHashMap<>();
+        given.put("method", method);
+        given.put("seed", seed);
+        given.put("iterations", iterations);
+        given.put("tau", tau);
+        given.put("clients", clients);
+        given.put("participation", participation);
+        given.put("orthogonalizer", orthogonalizer);
+        given.put("checkpointEvery", checkpointEvery);
+        given.forEach((name, value) -> value.ifPresent(text -> {
+            if (changes.put(name, text) != null) {
+                throw new UsageException("%s is given twice, by its own option and by --set".formatted(name));
+            }
+        }));
+        if (resume.isPresent()) {
+            return Training.configurationOf(resume.get(), changes);
+        }
+        return Configuration.of(
+                Preset.load(preset.orElseThrow(() ->
+                        new UsageException("which PRESET? There is %s".formatted(String.join(", ", Preset.NAMES))))),
+                changes);
+    }
+
+    private Path directory(Configuration configuration) {
+        if (resume.isPresent()) {
+            if (out.isPresent() && !out.equals(resume)) {
+                throw new UsageException(
+                        "--out %s: a run that is resumed stays in %s".formatted(out.get(), resume.get()));
+            }
+            return resume.get();
+        }
+        if (out.isPresent()) {
+            if (Training.isTaken(out.get())) {
+                throw new UsageException(
+                        "--out %s holds a run already; --resume %s goes on with it".formatted(out.get(), out.get()));
+            }
+            return out.get();
+        }
+        String name = "%s-%s-%d"
+                .formatted(
+                        Path.of(configuration.text("preset")).getFileName(),
+                        configuration.methodName(),
+                        configuration.seed());
+        Path directory = Path.of("runs", name);
+        for (int i = 2; Files.exists(directory); i++) {
+            directory = Path.of("runs", name + "-" + i);
+        }
+        return directory;
+    }
+
+    /** Runs, and on Ctrl-C or a kill waits for the step that is under way: libtorch must not be cut off. */
+    private static Map<String, Object> stoppable(Training training, Callable<Map<String, Object>> work)
+            throws IOException, InterruptedException {
+        var done = new CountDownLatch(1);
+        Thread hook = Thread.ofPlatform().unstarted(() -> {
+            training.stop();
+            try {
+                done.await(STOP_SECONDS, TimeUnit.SECONDS);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        });
+        Runtime.getRuntime().addShutdownHook(hook);
+        try {
+            return work.call();
+        } catch (RuntimeException | IOException | InterruptedException e) {
+            throw e;
+        } catch (Exception e) {
+            throw new AssertionError(e);
+        } finally {
+            done.countDown();
+            try {
+                Runtime.getRuntime().removeShutdownHook(hook);
+            } catch (IllegalStateException e) {
+                // The JVM is going down, and the hook has been waiting for us.
+            }
+        }
+    }
+
+    private void print(Map<String, Object> summary, Path directory) {
+        PrintWriter print = spec.commandLine().getOut();
+        if (Boolean.TRUE.equals(summary.get("stopped"))) {
+            print.printf(
+                    "stopped after step %s; go on with: ./fedcomuon train --resume %s%n",
+                    summary.get("step"), directory);
+        }
+        for (String name :
+                List.of("test_accuracy", "test_loss", "worst_client_accuracy", "worst_client_loss", "train_loss")) {
+            if (summary.get(name) instanceof Double value) {
+                print.printf(Locale.ROOT, "%-22s %.4f%n", name, value);
+            }
+        }
+        print.printf("%-22s %s%n", "sha256", summary.get("sha256"));
+        print.println(directory.resolve("report.html"));
+        print.flush();
+    }
+}

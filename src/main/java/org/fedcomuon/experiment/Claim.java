@@ -1,0 +1,124 @@
+package org.fedcomuon.experiment;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.OptionalDouble;
+
+/**
+ * Something that the paper says of one row against others.
+ *
+ * @param text in words
+ * @param metric of the last evaluation, by its name in {@code metrics.jsonl}; {@code unsteadiness} is the mean change
+ *     of the test loss from one evaluation to the next, in the second half of the run
+ * @param higher whether more is better
+ * @param winner the row
+ * @param others the rows it is said to be better than
+ */
+public record Claim(String text, String metric, boolean higher, String winner, List<String> others) {
+    public Claim {
+        others = List.copyOf(others);
+    }
+
+    /** What the runs say. */
+    public enum Answer {
+        /** Better than every other, by more than the seeds differ. */
+        YES,
+        /** The difference is smaller than between seeds. */
+        TIE,
+        /** Another is better, by more than the seeds differ. */
+        NO,
+        /** The row diverged, or was not run. */
+        UNKNOWN
+    }
+
+    /**
+     * The answer with its figures.
+     *
+     * @param rival the best of the others
+     * @param mine the mean over seeds
+     * @param its the rival's
+     * @param spread half the largest distance between seeds, of the two
+     */
+    public record Verdict(Claim claim, Answer answer, String rival, double mine, double its, double spread) {
+        @Override
+        public String toString() {
+            return answer == Answer.UNKNOWN
+                    ? "%s: not known, no figures".formatted(claim.text())
+                    : String.format(
+                            Locale.ROOT,
+                            "%s: %s (%.4f against %.4f of %s; seeds differ by %.4f)",
+                            claim.text(),
+                            answer.name().toLowerCase(Locale.ROOT),
+                            mine,
+                            its,
+                            rival,
+                            spread);
+        }
+    }
+
+    private record Figure(String label, double mean, double spread) {}
+
+    /** Looks. */
+    public Verdict judge(List<Reproduction.Outcome> outcomes) {
+        var figures = new ArrayList<Figure>();
+        Figure mine = null;
+        for (Reproduction.Outcome outcome : outcomes) {
+            var values = new ArrayList<Double>();
+            for (RunRecord run : outcome.runs()) {
+                value(run, metric).ifPresent(values::add);
+            }
+            if (values.isEmpty() || values.size() < outcome.runs().size()) {
+                continue; // one of them has not run to its end
+            }
+            double least =
+                    values.stream().mapToDouble(Double::doubleValue).min().orElseThrow();
+            double most = values.stream().mapToDouble(Double::doubleValue).max().orElseThrow();
+            double mean =
+                    values.stream().mapToDouble(Double::doubleValue).average().orElseThrow();
+            var figure = new Figure(outcome.label(), mean, (most - least) / 2);
+            if (outcome.label().equals(winner)) {
+                mine = figure;
+            } else if (others.contains(outcome.label())) {
+                figures.add(figure);
+            }
+        }
+        List<String> there = outcomes.stream().map(Reproduction.Outcome::label).toList();
+        if (mine == null || figures.isEmpty() || !there.containsAll(others)) {
+            return new Verdict(this, Answer.UNKNOWN, "", Double.NaN, Double.NaN, Double.NaN);
+        }
+        Figure rival = figures.getFirst();
+        for (Figure figure : figures) {
+            if (higher ? figure.mean() > rival.mean() : figure.mean() < rival.mean()) {
+                rival = figure;
+            }
+        }
+        double spread = Math.max(mine.spread(), rival.spread());
+        double margin = higher ? mine.mean() - rival.mean() : rival.mean() - mine.mean();
+        Answer answer = margin > spread ? Answer.YES : margin < -spread ? Answer.NO : Answer.TIE;
+        return new Verdict(this, answer, rival.label(), mine.mean(), rival.mean(), spread);
+    }
+
+    /** A figure of a run; none unless it ran to its end. */
+    public static OptionalDouble value(RunRecord run, String metric) {
+        if (run.evaluations().isEmpty() || run.state() != RunRecord.State.FINISHED) {
+            return OptionalDouble.empty();
+        }
+        if (!metric.equals("unsteadiness")) {
+            return of(run.evaluations().getLast(), metric);
+        }
+        var second = run.evaluations()
+                .subList(run.evaluations().size() / 2, run.evaluations().size());
+        double sum = 0;
+        for (int i = 1; i < second.size(); i++) {
+            sum += Math.abs(of(second.get(i), "test_loss").orElse(Double.NaN)
+                    - of(second.get(i - 1), "test_loss").orElse(Double.NaN));
+        }
+        return second.size() < 2 ? OptionalDouble.empty() : OptionalDouble.of(sum / (second.size() - 1));
+    }
+
+    private static OptionalDouble of(RunRecord.Evaluation evaluation, String metric) {
+        Double value = evaluation.metrics().get(metric);
+        return value == null ? OptionalDouble.empty() : OptionalDouble.of(value);
+    }
+}

@@ -1,0 +1,90 @@
+package org.fedcomuon.report;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalDouble;
+import org.fedcomuon.experiment.Claim;
+import org.fedcomuon.experiment.Reproduction;
+import org.fedcomuon.experiment.RunRecord;
+
+/** A figure of the paper done anew, as a page: the curves, the table, and an answer to each of its claims. */
+public final class ReproductionPage {
+    private static final List<Metric> COLUMNS = List.of(
+            Metric.TEST_ACCURACY,
+            Metric.TEST_LOSS,
+            Metric.TRAIN_LOSS,
+            Metric.WORST_ACCURACY,
+            Metric.WORST_LOSS,
+            Metric.GRADIENTS,
+            Metric.SECONDS,
+            Metric.BYTES);
+
+    private ReproductionPage() {}
+
+    /** One HTML document, which refers to nothing outside itself. */
+    public static String html(Reproduction what, List<Reproduction.Outcome> outcomes, List<Claim.Verdict> verdicts) {
+        Map<String, List<RunRecord>> groups = new LinkedHashMap<>();
+        outcomes.forEach(outcome -> groups.put(outcome.label(), outcome.runs()));
+        String curves = RunFigures.means(
+                        "curves",
+                        "Curves",
+                        "The mean over seeds, in a band from the least to the greatest.",
+                        RunFigures.byStep(
+                                Metric.TRAIN_LOSS,
+                                Metric.TEST_LOSS,
+                                Metric.TEST_ACCURACY,
+                                Metric.WORST_ACCURACY,
+                                Metric.WORST_LOSS),
+                        groups)
+                .html();
+        int seeds = outcomes.isEmpty() ? 0 : outcomes.getFirst().runs().size();
+        return Html.document(
+                what.name(),
+                "<header>\n<h1>%s</h1>\n<p class=\"facts\">%s · %d rows · %d seeds</p>\n</header>\n"
+                                .formatted(Html.escape(what.name()), Html.escape(what.preset()), outcomes.size(), seeds)
+                        + claims(verdicts)
+                        + curves
+                        + table(outcomes));
+    }
+
+    private static String claims(List<Claim.Verdict> verdicts) {
+        var html = new StringBuilder("<section>\n<h2>What the paper claims</h2>\n<ul>\n");
+        verdicts.forEach(verdict ->
+                html.append("<li>").append(Html.escape(verdict.toString())).append("</li>\n"));
+        return html.append("</ul>\n<p>A difference smaller than that between seeds is a tie.</p>\n</section>\n")
+                .toString();
+    }
+
+    private static String table(List<Reproduction.Outcome> outcomes) {
+        var html = new StringBuilder("<section>\n<h2>Last values, mean over seeds</h2>\n");
+        html.append("<div class=\"wide\">\n<table>\n<thead><tr><th>row</th>");
+        COLUMNS.forEach(
+                metric -> html.append("<th>").append(Html.escape(metric.name())).append("</th>"));
+        html.append("</tr></thead>\n<tbody>\n");
+        for (Reproduction.Outcome outcome : outcomes) {
+            html.append("<tr><td>").append(Html.escape(outcome.label())).append("</td>");
+            for (Metric metric : COLUMNS) {
+                html.append("<td>")
+                        .append(Html.escape(cell(metric, outcome.runs())))
+                        .append("</td>");
+            }
+            html.append("</tr>\n");
+        }
+        return html.append("</tbody>\n</table>\n</div>\n</section>\n").toString();
+    }
+
+    private static String cell(Metric metric, List<RunRecord> runs) {
+        var values = new ArrayList<Double>();
+        for (RunRecord run : runs) {
+            OptionalDouble value = run.state() == RunRecord.State.FINISHED ? metric.last(run) : OptionalDouble.empty();
+            value.ifPresent(values::add);
+        }
+        if (values.size() < runs.size()) {
+            return runs.stream().anyMatch(run -> run.state() == RunRecord.State.DIVERGED) ? "diverged" : "–";
+        }
+        return metric.text(
+                values.stream().mapToDouble(Double::doubleValue).average().orElse(Double.NaN));
+    }
+}
