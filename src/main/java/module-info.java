@@ -3,7 +3,7 @@ module org.fedcomuon {
     requires info.picocli;
     requires org.bytedeco.javacpp;
     requires org.bytedeco.openblas;
-    requires static transitive org.bytedeco.pytorch;
+    requires static org.bytedeco.pytorch;
     requires static org.jspecify;
     requires tools.jackson.databind;
     requires tools.jackson.dataformat.yaml;

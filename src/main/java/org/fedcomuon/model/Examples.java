@@ -9,6 +9,7 @@ import org.fedcomuon.data.ImageSet;
  * @param inputs the first dimension counts examples
  * @param labels one class number an example
  */
+@SuppressWarnings("exports") // whoever uses tensors has libtorch; others must not need it
 public record Examples(Tensor inputs, Tensor labels) {
     public Examples {
         if (inputs.size(0) != labels.size(0)) {

@@ -15,6 +15,7 @@ import org.fedcomuon.problem.Point;
  * A point as tensors: one view of its memory for each block, made once and used every step. Changes on either side show
  * on the other. As good as the memory it looks at.
  */
+@SuppressWarnings("exports") // whoever uses tensors has libtorch; others must not need it
 public final class Parameters {
     /** An address that JavaCPP did not allocate and will not free. */
     private static final class Address extends Pointer {

@@ -59,12 +59,15 @@ public final class ReproductionPage {
 
     private static String table(List<Reproduction.Outcome> outcomes) {
         var html = new StringBuilder("<section>\n<h2>Last values, mean over seeds</h2>\n");
-        html.append("<div class=\"wide\">\n<table>\n<thead><tr><th>row</th>");
+        html.append(
+                "<div class=\"scroll\" role=\"region\" aria-label=\"Last values\" tabindex=\"0\">\n<table>\n<thead><tr><th class=\"text\">row</th>");
         COLUMNS.forEach(
                 metric -> html.append("<th>").append(Html.escape(metric.name())).append("</th>"));
         html.append("</tr></thead>\n<tbody>\n");
         for (Reproduction.Outcome outcome : outcomes) {
-            html.append("<tr><td>").append(Html.escape(outcome.label())).append("</td>");
+            html.append("<tr><td class=\"text\">")
+                    .append(Html.escape(outcome.label()))
+                    .append("</td>");
             for (Metric metric : COLUMNS) {
                 html.append("<td>")
                         .append(Html.escape(cell(metric, outcome.runs())))
