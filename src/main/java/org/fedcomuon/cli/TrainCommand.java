@@ -113,17 +113,21 @@ final class TrainCommand implements Callable<Integer> {
         var options = new Training.Options(
                 devices, threads, dataDirectory, resume.isPresent(), new Version().getVersion()[0]);
         var training = new Training(configuration, options, directory, quiet ? new Listener() {} : progress);
-        Map<String, Object> summary = stoppable(training, () -> {
+        stoppable(training, () -> {
+            Map<String, Object> summary;
             try {
-                return training.run();
+                summary = training.run();
             } finally {
                 if (!quiet) {
                     progress.end();
                 }
             }
+            // In here, so that a run that is interrupted still says how to go on.
+            WholeFile.write(
+                    "--out", directory.resolve("report.html"), TrainPage.html(List.of(RunRecord.read(directory))));
+            print(summary, directory);
+            return summary;
         });
-        WholeFile.write("--out", directory.resolve("report.html"), TrainPage.html(List.of(RunRecord.read(directory))));
-        print(summary, directory);
         return 0;
     }
 
@@ -180,7 +184,7 @@ final class TrainCommand implements Callable<Integer> {
     }
 
     /** Runs, and on Ctrl-C or a kill waits for the step that is under way: libtorch must not be cut off. */
-    private static Map<String, Object> stoppable(Training training, Callable<Map<String, Object>> work)
+    private static void stoppable(Training training, Callable<Map<String, Object>> work)
             throws IOException, InterruptedException {
         var done = new CountDownLatch(1);
         Thread hook = Thread.ofPlatform().unstarted(() -> {
@@ -193,7 +197,7 @@ final class TrainCommand implements Callable<Integer> {
         });
         Runtime.getRuntime().addShutdownHook(hook);
         try {
-            return work.call();
+            work.call();
         } catch (RuntimeException | IOException | InterruptedException e) {
             throw e;
         } catch (Exception e) {
