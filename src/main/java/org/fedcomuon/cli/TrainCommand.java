@@ -219,8 +219,13 @@ final class TrainCommand implements Callable<Integer> {
                     "stopped after step %s; go on with: ./fedcomuon train --resume %s%n",
                     summary.get("step"), directory);
         }
-        for (String name :
-                List.of("test_accuracy", "test_loss", "worst_client_accuracy", "worst_client_loss", "train_loss")) {
+        for (String name : List.of(
+                "test_accuracy",
+                "test_loss",
+                "worst_client_accuracy",
+                "worst_client_loss",
+                "train_loss",
+                "optimizer_share")) {
             if (summary.get(name) instanceof Double value) {
                 print.printf(Locale.ROOT, "%-22s %.4f%n", name, value);
             }

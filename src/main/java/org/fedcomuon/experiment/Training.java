@@ -8,6 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalDouble;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.federation.CheckpointStore;
 import org.fedcomuon.federation.Evaluation;
@@ -179,6 +180,8 @@ public final class Training {
         put(values, "gradient_seconds", evaluation.gradientSeconds());
         put(values, "orthogonalize_seconds", evaluation.orthogonalizeSeconds());
         put(values, "exchange_seconds", evaluation.exchangeSeconds());
+        put(values, "evaluate_seconds", evaluation.evaluateSeconds());
+        optimizerShare(values).ifPresent(share -> values.put("optimizer_share", share));
         values.put("communicated_bytes", evaluation.communicatedBytes());
         values.put("gradient_evaluations", configuration.gradientEvaluations(evaluation.step()));
         last = values;
@@ -187,6 +190,18 @@ public final class Training {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+    }
+
+    /** Of the time that rounds took, what was not the oracles': trackers, momentum, steps, exchange, checkpoints. */
+    private static OptionalDouble optimizerShare(Map<String, Object> values) {
+        double rounds = seconds(values, "seconds") - seconds(values, "evaluate_seconds");
+        return seconds(values, "gradient_seconds") > 0
+                ? OptionalDouble.of(1 - seconds(values, "gradient_seconds") / rounds)
+                : OptionalDouble.empty();
+    }
+
+    private static double seconds(Map<String, Object> values, String name) {
+        return ((Number) values.get(name)).doubleValue();
     }
 
     /** Seconds add up over the parts of a run that was interrupted. */

@@ -169,13 +169,15 @@ final class DeviceRun {
         Point average = average(clients, server);
         if (self == 0) {
             var metrics = new LinkedHashMap<String, Double>();
-            try {
-                metrics.putAll(setup.evaluator().get().evaluate(step, average));
-            } catch (RuntimeException e) {
-                throw e;
-            } catch (Exception e) {
-                throw new EvaluationException(step, e);
-            }
+            clients.timed(Phase.EVALUATE, () -> {
+                try {
+                    metrics.putAll(setup.evaluator().get().evaluate(step, average));
+                } catch (RuntimeException e) {
+                    throw e;
+                } catch (Exception e) {
+                    throw new EvaluationException(step, e);
+                }
+            });
             var evaluation = new Evaluation(
                     step,
                     step / setup.tau(),
@@ -184,7 +186,8 @@ final class DeviceRun {
                     watch.seconds(),
                     meeting.seconds(Phase.GRADIENT),
                     meeting.seconds(Phase.ORTHOGONALIZE),
-                    meeting.seconds(Phase.EXCHANGE));
+                    meeting.seconds(Phase.EXCHANGE),
+                    clients.seconds(Phase.EVALUATE));
             watch.tell(listener -> listener.onEvaluation(evaluation));
         }
         meeting.rendezvous.await(); // no device works beside an evaluation

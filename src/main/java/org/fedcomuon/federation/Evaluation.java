@@ -13,6 +13,7 @@ import java.util.Map;
  * @param gradientSeconds as in {@link Round}
  * @param orthogonalizeSeconds as in {@link Round}
  * @param exchangeSeconds as in {@link Round}
+ * @param evaluateSeconds in the evaluator, this evaluation included
  */
 public record Evaluation(
         long step,
@@ -22,4 +23,5 @@ public record Evaluation(
         double seconds,
         double gradientSeconds,
         double orthogonalizeSeconds,
-        double exchangeSeconds) {}
+        double exchangeSeconds,
+        double evaluateSeconds) {}

@@ -7,5 +7,7 @@ public enum Phase {
     /** Orthogonalized and vector steps. */
     ORTHOGONALIZE,
     /** Exchanges with the server, waiting for other devices included. */
-    EXCHANGE
+    EXCHANGE,
+    /** Evaluations of the average model, which are no part of a round. */
+    EVALUATE
 }

@@ -44,6 +44,9 @@ record Metric(String key, String name, Unit unit, Better better) {
     static final Metric BYTES = new Metric("communicated_bytes", "sent", Unit.BYTES, Better.NEITHER);
     static final Metric GRADIENTS = new Metric("gradient_evaluations", "gradients", Unit.COUNT, Better.NEITHER);
 
+    static final Metric OPTIMIZER =
+            new Metric("optimizer_share", "optimizer’s share of a round", Unit.SHARE, Better.NEITHER);
+
     static Metric loss(String key, String name) {
         return new Metric(key, name, Unit.PLAIN, Better.LESS);
     }

@@ -35,6 +35,7 @@ public final class TrainPage {
             Metric.STEP,
             Metric.GRADIENTS,
             Metric.SECONDS,
+            Metric.OPTIMIZER,
             Metric.BYTES);
 
     /** The summary's key for why a run diverged. */
@@ -51,7 +52,8 @@ public final class TrainPage {
     private static final List<Phase> PHASES = List.of(
             new Phase("gradients", "gradient_seconds", "c1"),
             new Phase("orthogonalizing", "orthogonalize_seconds", "c2"),
-            new Phase("exchange", "exchange_seconds", "c3"));
+            new Phase("exchange", "exchange_seconds", "c3"),
+            new Phase("evaluations", "evaluate_seconds", "c4"));
 
     private static final String OTHER = "other";
 
@@ -226,7 +228,8 @@ public final class TrainPage {
         }
         var html = new StringBuilder("<section>\n<h2>Where the time went</h2>\n<div class=\"many\">\n");
         timed.forEach(series -> html.append(bar(series)));
-        html.append("</div>\n<p class=\"facts\">Other: evaluations, waiting, and all the rest.</p>\n");
+        html.append(
+                "</div>\n<p class=\"facts\">Other: trackers and momentum, checkpoints, waiting, and all the rest.</p>\n");
         if (timed.stream().anyMatch(series -> phases(series.run()) > seconds(series.run(), Metric.SECONDS.key()))) {
             html.append("<p>Where several devices work at once, shares are those of the sum of their times.</p>\n");
         }

@@ -52,6 +52,7 @@ final class Runs {
             metrics.put("gradient_seconds", 1.0 * i);
             metrics.put("orthogonalize_seconds", 0.5 * i);
             metrics.put("exchange_seconds", 0.0);
+            metrics.put("evaluate_seconds", 0.25 * i);
             metrics.put("communicated_bytes", 1e6 * i);
             metrics.put("gradient_evaluations", 100.0 * i);
             metrics.put("unknown", -1.0);

@@ -283,11 +283,12 @@ class TrainPageTest {
         Document document = page(Runs.run("fedcomuon", 42, 0.9));
         Element shares = elements(document, "div", "shares").getFirst();
         assertThat(shares.getTextContent().replaceAll("\\s+", " ").strip())
-                .isEqualTo("run-fedcomuon-42 10 s gradients 50.0 % orthogonalizing 25.0 % other 25.0 %");
+                .isEqualTo(
+                        "run-fedcomuon-42 10 s gradients 50.0 % orthogonalizing 25.0 % evaluations 12.5 % other 12.5 %");
         assertThat(elements(document, "rect").stream()
                         .filter(rect -> rect.hasAttribute("x"))
                         .map(rect -> rect.getAttribute("x") + "+" + rect.getAttribute("width")))
-                .containsExactly("0.00+50.00", "50.00+25.00", "75.00+25.00");
+                .containsExactly("0.00+50.00", "50.00+25.00", "75.00+12.50", "87.50+12.50");
     }
 
     @Test

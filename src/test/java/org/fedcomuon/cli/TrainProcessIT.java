@@ -1,0 +1,172 @@
+package org.fedcomuon.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.json.JsonMapper;
+
+/** {@code train} as a process of its own, which is killed or interrupted: nothing that was checkpointed is lost. */
+class TrainProcessIT {
+    private static final long SEED = Long.getLong("tests.seed", 16_11_2026L);
+    private static final int SIGINT = 2;
+    private static final long PATIENCE_SECONDS = 120;
+
+    @TempDir
+    private static Path whole;
+
+    @TempDir
+    private Path temporary;
+
+    private static String expected = "";
+
+    private final List<Process> started = new ArrayList<>();
+
+    @BeforeAll
+    static void trainWithoutInterruption() throws Exception {
+        Path out = whole.resolve("run");
+        Process train = start(whole.resolve("log"), arguments(out));
+        assertThat(end(train)).as(Files.readString(whole.resolve("log"))).isZero();
+        expected = sha256(out);
+    }
+
+    @AfterEach
+    void nothingIsLeftRunning() {
+        started.forEach(Process::destroyForcibly);
+    }
+
+    private static List<String> arguments(Path out) {
+        return List.of(
+                "mnist-robust",
+                "--method",
+                "fedcomuon-vr",
+                "--iterations",
+                "120",
+                "--checkpoint-every",
+                "1",
+                "--set",
+                "evaluateEvery=30",
+                "--set",
+                "largest=200",
+                "--out",
+                out.toString());
+    }
+
+    private static Process start(Path log, List<String> arguments) throws IOException {
+        var command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--enable-native-access=ALL-UNNAMED",
+                "-cp",
+                Stream.of("java.class.path", "jdk.module.path")
+                        .map(System::getProperty)
+                        .filter(path -> path != null && !path.isEmpty())
+                        .reduce((a, b) -> a + ":" + b)
+                        .orElseThrow(),
+                "org.fedcomuon.cli.Main",
+                "train"));
+        command.addAll(arguments);
+        var builder = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile());
+        builder.environment().put("OPENBLAS_NUM_THREADS", "1");
+        return builder.start();
+    }
+
+    private static int end(Process process) throws InterruptedException {
+        assertThat(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        return process.exitValue();
+    }
+
+    private static String sha256(Path run) throws IOException {
+        return JsonMapper.shared()
+                .readTree(Files.readString(run.resolve("summary.json")))
+                .get("sha256")
+                .asString();
+    }
+
+    private Process begin(String log, List<String> arguments) throws IOException {
+        Process train = start(temporary.resolve(log), arguments);
+        started.add(train);
+        return train;
+    }
+
+    /** Until the run has written another checkpoint than {@code before}. */
+    private static List<String> awaitCheckpoint(Process train, Path run, List<String> before) throws Exception {
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_SECONDS);
+        List<String> now = checkpoints(run);
+        while ((now.isEmpty() || now.equals(before)) && train.isAlive() && System.nanoTime() < deadline) {
+            Thread.sleep(10);
+            now = checkpoints(run);
+        }
+        return now;
+    }
+
+    private static List<String> checkpoints(Path run) throws IOException {
+        Path directory = run.resolve("checkpoints");
+        if (!Files.isDirectory(directory)) {
+            return List.of();
+        }
+        try (Stream<Path> files = Files.list(directory)) {
+            return files.map(file -> String.valueOf(file.getFileName()))
+                    .filter(name -> name.endsWith(".safetensors"))
+                    .sorted()
+                    .toList();
+        }
+    }
+
+    @Test
+    void killedAtRandomMomentsAndResumedToTheSameBits() throws Exception {
+        Path out = temporary.resolve("run");
+        var random = new Random(SEED);
+        List<String> arguments = arguments(out);
+        List<String> seen = List.of();
+        for (int kill = 0; kill < 3; kill++) {
+            Process victim = begin("log" + kill, arguments);
+            seen = awaitCheckpoint(victim, out, seen);
+            Thread.sleep(random.nextInt(100));
+            assertThat(victim.isAlive()).as("it ended before it was killed").isTrue();
+            victim.destroyForcibly(); // SIGKILL
+            end(victim);
+            assertThat(out.resolve("summary.json")).doesNotExist();
+            arguments = List.of("--resume", out.toString(), "--devices", "cpu:0,cpu:1");
+        }
+        Process last = begin("last", arguments);
+        assertThat(end(last))
+                .as("tests.seed=%d: %s", SEED, Files.readString(temporary.resolve("last")))
+                .isZero();
+        assertThat(sha256(out)).isEqualTo(expected);
+        List<String> metrics = Files.readAllLines(out.resolve("metrics.jsonl"));
+        assertThat(metrics)
+                .extracting(
+                        line -> JsonMapper.shared().readTree(line).get("step").asInt())
+                .containsExactly(0, 30, 60, 90, 120);
+    }
+
+    @Test
+    void controlCStopsWithACheckpointAndSaysHowToGoOn() throws Exception {
+        Path out = temporary.resolve("run");
+        Process train = begin("log", arguments(out));
+        awaitCheckpoint(train, out, List.of());
+        Process interrupt = new ProcessBuilder("kill", "-INT", Long.toString(train.pid())).start();
+        assertThat(end(interrupt)).isZero();
+        assertThat(end(train)).isEqualTo(128 + SIGINT);
+        String said = Files.readString(temporary.resolve("log"));
+        assertThat(said)
+                .containsPattern("stopped after step \\d+; go on with: ./fedcomuon train --resume "
+                        + Pattern.quote(out.toString()));
+        assertThat(out.resolve("report.html")).content().contains("was stopped before its end");
+
+        Process rest = begin("rest", List.of("--resume", out.toString()));
+        assertThat(end(rest)).as(Files.readString(temporary.resolve("rest"))).isZero();
+        assertThat(sha256(out)).isEqualTo(expected);
+    }
+}
