@@ -8,11 +8,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.OptionalDouble;
 import java.util.stream.LongStream;
 import org.fedcomuon.experiment.Claim;
 import org.fedcomuon.experiment.Reproduction;
-import org.fedcomuon.experiment.RunRecord;
 import org.fedcomuon.experiment.Training;
 import org.fedcomuon.report.ReproductionPage;
 
@@ -62,34 +60,17 @@ final class ReproduceTraining {
         for (Reproduction.Outcome outcome : outcomes) {
             text.append("| ").append(outcome.label());
             for (String metric : METRICS) {
-                text.append(" | ").append(cell(outcome.runs(), metric));
+                text.append(" | ").append(cell(outcome, metric));
             }
             text.append(" |").append('\n');
         }
         return text.toString();
     }
 
-    /** The mean, and how far seeds are from it. */
-    private static String cell(List<RunRecord> runs, String metric) {
-        List<Double> values = values(runs, metric);
-        if (values.size() < runs.size()) {
-            return runs.stream().anyMatch(run -> run.state() == RunRecord.State.DIVERGED) ? "diverged" : "–";
-        }
-        double mean = values.stream().mapToDouble(Double::doubleValue).average().orElse(Double.NaN);
-        double spread = values.stream()
-                .mapToDouble(value -> Math.abs(value - mean))
-                .max()
-                .orElse(0);
-        return String.format(Locale.ROOT, "%.4f ± %.4f", mean, spread);
-    }
-
-    private static List<Double> values(List<RunRecord> runs, String metric) {
-        var values = new ArrayList<Double>();
-        for (RunRecord run : runs) {
-            OptionalDouble value = Claim.value(run, metric);
-            value.ifPresent(values::add);
-        }
-        return values;
+    private static String cell(Reproduction.Outcome outcome, String metric) {
+        return outcome.overSeeds(metric)
+                .map(seeds -> String.format(Locale.ROOT, "%.4f ± %.4f", seeds.mean(), seeds.spread()))
+                .orElse(outcome.diverged() ? "diverged" : "–");
     }
 
     private static String claims(List<Claim.Verdict> verdicts) {
@@ -104,7 +85,7 @@ final class ReproduceTraining {
             var row = new LinkedHashMap<String, Object>();
             row.put("row", outcome.label());
             for (String metric : METRICS) {
-                row.put(metric, values(outcome.runs(), metric));
+                row.put(metric, outcome.values(metric));
             }
             row.put(
                     "sha256",

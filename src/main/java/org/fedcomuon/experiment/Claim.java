@@ -3,6 +3,7 @@ package org.fedcomuon.experiment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.OptionalDouble;
 
 /**
@@ -64,19 +65,12 @@ public record Claim(String text, String metric, boolean higher, String winner, L
         var figures = new ArrayList<Figure>();
         Figure mine = null;
         for (Reproduction.Outcome outcome : outcomes) {
-            var values = new ArrayList<Double>();
-            for (RunRecord run : outcome.runs()) {
-                value(run, metric).ifPresent(values::add);
-            }
-            if (values.isEmpty() || values.size() < outcome.runs().size()) {
+            Optional<Reproduction.OverSeeds> seeds = outcome.overSeeds(metric);
+            if (seeds.isEmpty()) {
                 continue; // one of them has not run to its end
             }
-            double least =
-                    values.stream().mapToDouble(Double::doubleValue).min().orElseThrow();
-            double most = values.stream().mapToDouble(Double::doubleValue).max().orElseThrow();
-            double mean =
-                    values.stream().mapToDouble(Double::doubleValue).average().orElseThrow();
-            var figure = new Figure(outcome.label(), mean, (most - least) / 2);
+            var figure =
+                    new Figure(outcome.label(), seeds.get().mean(), seeds.get().spread());
             if (outcome.label().equals(winner)) {
                 mine = figure;
             } else if (others.contains(outcome.label())) {

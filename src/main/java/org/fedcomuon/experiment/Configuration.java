@@ -4,6 +4,7 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -206,8 +207,8 @@ public final class Configuration {
     private Muon muon() {
         return new Muon(
                 orthogonalizer(),
-                ScaleRule.valueOf(text("scale").toUpperCase(java.util.Locale.ROOT)),
-                StepRule.valueOf(text("vectorRule").toUpperCase(java.util.Locale.ROOT)),
+                ScaleRule.valueOf(text("scale").toUpperCase(Locale.ROOT)),
+                StepRule.valueOf(text("vectorRule").toUpperCase(Locale.ROOT)),
                 number("vectorRate"));
     }
 

@@ -3,9 +3,12 @@ package org.fedcomuon.experiment;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.DoubleSummaryStatistics;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalDouble;
 import java.util.function.Consumer;
 import org.fedcomuon.federation.Listener;
 import org.fedcomuon.method.ClientFaultException;
@@ -121,12 +124,42 @@ public record Reproduction(String name, String preset, List<Row> rows, List<Clai
         return new Reproduction(name, preset, some, claims);
     }
 
-    /** The runs of a row. */
+    /** The runs of a row, one a seed. */
     public record Outcome(String label, List<RunRecord> runs) {
         public Outcome {
             runs = List.copyOf(runs);
         }
+
+        /** A figure of each run that was run to its end. */
+        public List<Double> values(String metric) {
+            return runs.stream()
+                    .map(run -> Claim.value(run, metric))
+                    .flatMapToDouble(OptionalDouble::stream)
+                    .boxed()
+                    .toList();
+        }
+
+        /** A figure over seeds; empty unless every run has it. */
+        public Optional<OverSeeds> overSeeds(String metric) {
+            DoubleSummaryStatistics values =
+                    values(metric).stream().mapToDouble(Double::doubleValue).summaryStatistics();
+            return values.getCount() == 0 || values.getCount() < runs.size()
+                    ? Optional.empty()
+                    : Optional.of(new OverSeeds(values.getAverage(), (values.getMax() - values.getMin()) / 2));
+        }
+
+        /** Whether a run of it did. */
+        public boolean diverged() {
+            return runs.stream().anyMatch(run -> run.state() == RunRecord.State.DIVERGED);
+        }
     }
+
+    /**
+     * A figure over seeds.
+     *
+     * @param spread half the distance between the least and the greatest
+     */
+    public record OverSeeds(double mean, double spread) {}
 
     /**
      * Trains what is not there yet.

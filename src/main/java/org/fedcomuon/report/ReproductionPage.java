@@ -1,10 +1,8 @@
 package org.fedcomuon.report;
 
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalDouble;
 import org.fedcomuon.experiment.Claim;
 import org.fedcomuon.experiment.Reproduction;
 import org.fedcomuon.experiment.RunRecord;
@@ -69,25 +67,16 @@ public final class ReproductionPage {
                     .append(Html.escape(outcome.label()))
                     .append("</td>");
             for (Metric metric : COLUMNS) {
-                html.append("<td>")
-                        .append(Html.escape(cell(metric, outcome.runs())))
-                        .append("</td>");
+                html.append("<td>").append(Html.escape(cell(metric, outcome))).append("</td>");
             }
             html.append("</tr>\n");
         }
         return html.append("</tbody>\n</table>\n</div>\n</section>\n").toString();
     }
 
-    private static String cell(Metric metric, List<RunRecord> runs) {
-        var values = new ArrayList<Double>();
-        for (RunRecord run : runs) {
-            OptionalDouble value = run.state() == RunRecord.State.FINISHED ? metric.last(run) : OptionalDouble.empty();
-            value.ifPresent(values::add);
-        }
-        if (values.size() < runs.size()) {
-            return runs.stream().anyMatch(run -> run.state() == RunRecord.State.DIVERGED) ? "diverged" : "–";
-        }
-        return metric.text(
-                values.stream().mapToDouble(Double::doubleValue).average().orElse(Double.NaN));
+    private static String cell(Metric metric, Reproduction.Outcome outcome) {
+        return outcome.overSeeds(metric.key())
+                .map(seeds -> metric.text(seeds.mean()))
+                .orElse(outcome.diverged() ? "diverged" : "–");
     }
 }
