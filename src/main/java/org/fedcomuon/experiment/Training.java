@@ -177,6 +177,7 @@ public final class Training {
         values.put("round", evaluation.round());
         values.putAll(evaluation.metrics());
         put(values, "seconds", evaluation.seconds());
+        put(values, "step_seconds", evaluation.stepSeconds());
         put(values, "gradient_seconds", evaluation.gradientSeconds());
         put(values, "orthogonalize_seconds", evaluation.orthogonalizeSeconds());
         put(values, "exchange_seconds", evaluation.exchangeSeconds());
@@ -192,12 +193,10 @@ public final class Training {
         }
     }
 
-    /** Of the time that rounds took, what was not the oracles': trackers, momentum, steps, exchange, checkpoints. */
+    /** Of the time that steps took, what was not the oracles': trackers, momentum, directions, exchange. */
     private static OptionalDouble optimizerShare(Map<String, Object> values) {
-        double rounds = seconds(values, "seconds") - seconds(values, "evaluate_seconds");
-        return seconds(values, "gradient_seconds") > 0
-                ? OptionalDouble.of(1 - seconds(values, "gradient_seconds") / rounds)
-                : OptionalDouble.empty();
+        double steps = seconds(values, "step_seconds");
+        return steps > 0 ? OptionalDouble.of(1 - seconds(values, "gradient_seconds") / steps) : OptionalDouble.empty();
     }
 
     private static double seconds(Map<String, Object> values, String name) {

@@ -97,7 +97,7 @@ final class DeviceRun {
             }
             admitted = new boolean[clients.count()];
             Arrays.fill(admitted, true);
-            replica.initialize(server);
+            clients.timed(Phase.STEP, () -> replica.initialize(server));
             return 0;
         }
         var counters = Checkpoint.Counters.of(resumed);
@@ -118,7 +118,7 @@ final class DeviceRun {
             admitted = admitted(t.round(), clients);
             clients.admit(admitted);
         }
-        replica.step(t, server);
+        clients.timed(Phase.STEP, () -> replica.step(t, server));
         if (t.isSync()) {
             clients.requireConverging(clients.weights());
         }
@@ -184,6 +184,7 @@ final class DeviceRun {
                     Collections.unmodifiableMap(metrics),
                     server.bytes(),
                     watch.seconds(),
+                    meeting.seconds(Phase.STEP),
                     meeting.seconds(Phase.GRADIENT),
                     meeting.seconds(Phase.ORTHOGONALIZE),
                     meeting.seconds(Phase.EXCHANGE),

@@ -10,6 +10,7 @@ import java.util.Map;
  * @param metrics by name, in the evaluator's order
  * @param communicatedBytes as in {@link Round}
  * @param seconds of this run so far, evaluations included
+ * @param stepSeconds in steps, of the slowest device
  * @param gradientSeconds as in {@link Round}
  * @param orthogonalizeSeconds as in {@link Round}
  * @param exchangeSeconds as in {@link Round}
@@ -21,6 +22,7 @@ public record Evaluation(
         Map<String, Double> metrics,
         long communicatedBytes,
         double seconds,
+        double stepSeconds,
         double gradientSeconds,
         double orthogonalizeSeconds,
         double exchangeSeconds,

@@ -2,6 +2,8 @@ package org.fedcomuon.method;
 
 /** What a device's time is spent on. */
 public enum Phase {
+    /** Steps as a whole; the next three are parts of it. */
+    STEP,
     /** The oracles. */
     GRADIENT,
     /** Orthogonalized and vector steps. */
