@@ -1,17 +1,22 @@
 package org.fedcomuon.cli;
 
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.Callable;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.experiment.Compare;
 import org.fedcomuon.experiment.CompareReport;
+import org.fedcomuon.experiment.Reproduction;
+import org.fedcomuon.experiment.Training;
 import org.fedcomuon.report.ComparePage;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -23,7 +28,7 @@ import picocli.CommandLine.Spec;
         name = "compare",
         description =
                 "Compare exact SVD with Newton-Schulz: time, orthogonality, alignment; compare.json and compare.html.")
-final class CompareCommand implements Runnable {
+final class CompareCommand implements Callable<Integer> {
     private static final Pattern SHAPE = Pattern.compile("(\\d{1,6})x(\\d{1,6})");
 
     @Spec
@@ -55,13 +60,30 @@ final class CompareCommand implements Runnable {
             description = "Where the two files go; ${DEFAULT-VALUE} by default.")
     private Path out = Path.of("runs/compare");
 
+    @Option(
+            names = "--train",
+            description = {
+                "Also train mnist-robust with each, by FedCoMuon and FedCoMuon-VR with two seeds:",
+                "orthogonalizers.html in the same directory. Runs that are there already are not run again."
+            })
+    private boolean train;
+
+    @Option(names = "--iterations", paramLabel = "T", description = "Local steps of --train; the preset's by default.")
+    private Optional<Integer> iterations = Optional.empty();
+
+    @Option(names = "--seeds", paramLabel = "N", defaultValue = "2", description = "Of --train; 2 by default.")
+    private int seeds = 2;
+
     @Override
-    public void run() {
+    public Integer call() throws IOException, InterruptedException {
         List<Compare.Shape> parsed = shapes.stream().map(CompareCommand::shape).toList();
         for (double condition : conditions) {
             if (!(condition >= 1 && condition <= 1e12)) {
                 throw new UsageException("--condition %s: from 1 to 1e12 is possible".formatted(condition));
             }
+        }
+        if (seeds < 1 || iterations.orElse(1) < 1) {
+            throw new UsageException("--seeds and --iterations: at least 1 is needed");
         }
         WholeFile.makeDirectory("--out", out);
         PrintWriter print = spec.commandLine().getOut();
@@ -76,6 +98,23 @@ final class CompareCommand implements Runnable {
         WholeFile.write("--out", out.resolve("compare.html"), ComparePage.html(report));
         print.printf("%s%n%s%n", out.resolve("compare.json"), out.resolve("compare.html"));
         print.flush();
+        if (train) {
+            train(print);
+        }
+        return 0;
+    }
+
+    private void train(PrintWriter print) throws IOException, InterruptedException {
+        Map<String, String> changes = iterations
+                .map(steps -> Map.of("iterations", Integer.toString(steps)))
+                .orElse(Map.of());
+        var options = new Training.Options(
+                List.of(deviceName),
+                Runtime.getRuntime().availableProcessors(),
+                Optional.empty(),
+                false,
+                new Version().getVersion()[0]);
+        new ReproduceTraining(Reproduction.ORTHOGONALIZERS, print).run(out, seeds, changes, options);
     }
 
     private static Compare.Shape shape(String text) {

@@ -40,6 +40,21 @@ public record Reproduction(String name, String preset, List<Row> rows, List<Clai
     /** Those of the MNIST experiment. */
     public static final List<Reproduction> ALL = List.of(robustMnist(), tauMnist());
 
+    /** What the way to orthogonalize does to training; the paper says nothing of it. */
+    public static final Reproduction ORTHOGONALIZERS = orthogonalizers();
+
+    private static Reproduction orthogonalizers() {
+        var rows = new ArrayList<Row>();
+        for (String method : List.of("fedcomuon", "fedcomuon-vr")) {
+            for (String orthogonalizer : List.of("exact", "newton-schulz", "gram")) {
+                rows.add(new Row(
+                        "%s, %s".formatted(method, orthogonalizer),
+                        Map.of("method", method, "orthogonalizer", orthogonalizer)));
+            }
+        }
+        return new Reproduction("orthogonalizers", "mnist-robust", rows, List.of());
+    }
+
     private static Reproduction robustMnist() {
         var rows = new ArrayList<Row>();
         MethodChoice.PAPER.forEach(method -> rows.add(new Row(method, Map.of("method", method))));

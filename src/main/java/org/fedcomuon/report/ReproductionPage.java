@@ -48,6 +48,9 @@ public final class ReproductionPage {
     }
 
     private static String claims(List<Claim.Verdict> verdicts) {
+        if (verdicts.isEmpty()) {
+            return "";
+        }
         var html = new StringBuilder("<section>\n<h2>What the paper claims</h2>\n<ul>\n");
         verdicts.forEach(verdict ->
                 html.append("<li>").append(Html.escape(verdict.toString())).append("</li>\n"));

@@ -198,5 +198,44 @@ class OrthogonalizeCommandIT {
         assertRefused(run("compare", "--shapes", "12", "--out", out), "--shapes '12'");
         assertRefused(run("compare", "--shapes", "0x5", "--out", out), "0x5");
         assertRefused(run("compare", "--condition", "0.5", "--out", out), "--condition");
+        assertRefused(run("compare", "--seeds", "0", "--out", out), "--seeds");
+    }
+
+    @Test
+    void compareTrainsWithEach() throws Exception {
+        Path out = temporary.resolve("trained");
+        Result result = run(
+                "compare",
+                "--shapes",
+                "8x8",
+                "--condition",
+                "1e1",
+                "--train",
+                "--iterations",
+                "5",
+                "--seeds",
+                "1",
+                "--out",
+                out);
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        JsonNode rows = JsonMapper.shared()
+                .readTree(Files.readString(out.resolve("orthogonalizers.json")))
+                .get("rows");
+        assertThat(rows)
+                .extracting(row -> row.get("row").asString())
+                .containsExactly(
+                        "fedcomuon, exact",
+                        "fedcomuon, newton-schulz",
+                        "fedcomuon, gram",
+                        "fedcomuon-vr, exact",
+                        "fedcomuon-vr, newton-schulz",
+                        "fedcomuon-vr, gram");
+        assertThat(rows)
+                .extracting(row -> row.get("sha256").get(0).asString())
+                .as("each way has bits of its own")
+                .doesNotHaveDuplicates()
+                .doesNotContain("");
+        assertThat(Files.readString(out.resolve("orthogonalizers.html"))).contains("gram", "</html>");
+        assertThat(result.out()).contains("orthogonalizers.html");
     }
 }
