@@ -65,6 +65,8 @@ class TrainProcessIT {
 
     private static Process start(Path log, List<String> arguments) throws IOException {
         var command = new ArrayList<>(List.of(
+                "env",
+                "--default-signal=INT", // whoever runs this in the background may have had it ignored
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "--enable-native-access=ALL-UNNAMED",
                 "-cp",
