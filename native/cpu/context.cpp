@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "arguments.h"
+#include "backend.h"
 #include "failure.h"
 
 namespace fcm {
@@ -52,6 +53,33 @@ void release(void *address, const fcm_context::Allocation &allocation) {
     }
 }
 
+// Zeroed and aligned; null when there is none.
+void *take(int64_t bytes, fcm_context::Allocation &allocation) {
+    allocation = {bytes, 0};
+    if (bytes >= kMapFrom) {
+        allocation.mapped = round_up(bytes, kHugePage);
+        return map_zeroed(allocation.mapped);
+    }
+    const int64_t room = round_up(bytes > 0 ? bytes : 1, kAlignment);
+    void *memory = std::aligned_alloc(kAlignment, static_cast<size_t>(room));
+    if (memory != nullptr) std::memset(memory, 0, static_cast<size_t>(room));
+    return memory;
+}
+
+// Takes memory and enters it into `given`, whose lock is held; null when there is none.
+void *give(int64_t bytes, std::unordered_map<void *, fcm_context::Allocation> &given) {
+    fcm_context::Allocation allocation{};
+    void *memory = take(bytes, allocation);
+    if (memory == nullptr) return nullptr;
+    try {
+        given.emplace(memory, allocation);
+    } catch (...) {
+        release(memory, allocation);
+        throw;
+    }
+    return memory;
+}
+
 // Copies and fills run in pieces this large, one a task.
 constexpr int64_t kCopyPiece = int64_t{1} << 20;
 
@@ -77,6 +105,25 @@ fcm_status copy(const char *function, fcm_context *context, void *to, const void
         });
         return fcm_status{FCM_OK};
     });
+}
+
+fcm_status create_remote(const char *function, int32_t kind, int32_t ordinal, int32_t threads, int32_t isa,
+                         fcm_context **context, fcm_error *error) {
+    const Backend *backend = backend_of(kind);
+    if (backend == nullptr) {
+        return fail(error, FCM_UNSUPPORTED, {}, "%s: no library with %s devices is loaded", function,
+                    kind == FCM_CUDA ? "CUDA" : "simulated CUDA");
+    }
+    fcm_context *theirs = nullptr;
+    const fcm_status status = backend->context_create(kind, ordinal, threads, isa, &theirs, error);
+    if (status != FCM_OK) return status;
+    try {
+        *context = std::make_unique<fcm_context>(*backend, theirs).release();
+    } catch (...) {
+        backend->context_destroy(theirs);
+        throw;
+    }
+    return FCM_OK;
 }
 
 const Kernels &kernels_for(int32_t isa) {
@@ -122,7 +169,9 @@ using fcm::fail;
 using fcm::guarded;
 
 fcm_context::~fcm_context() {
+    if (backend != nullptr) backend->context_destroy(remote);
     for (const auto &[address, allocation] : buffers) fcm::release(address, allocation);
+    for (const auto &[address, allocation] : host) fcm::release(address, allocation);
 }
 
 fcm_status fcm_context_create(int32_t kind, int32_t ordinal, int32_t threads, int32_t isa, fcm_context **context,
@@ -132,12 +181,12 @@ fcm_status fcm_context_create(int32_t kind, int32_t ordinal, int32_t threads, in
         constexpr int32_t kMostThreads = 4096;
         Arguments arguments(function, error);
         arguments.require(context != nullptr, "the place for the context is null")
-            .require(kind == FCM_CPU || kind == FCM_CUDA, "there is no device kind %d", kind)
+            .require(kind == FCM_CPU || kind == FCM_CUDA || kind == FCM_CUDASIM, "there is no device kind %d", kind)
             .require(ordinal >= 0, "ordinal = %d is negative", ordinal)
             .require(threads >= 1 && threads <= kMostThreads, "threads = %d is outside [1, %d]", threads, kMostThreads)
             .require(isa >= FCM_ISA_AUTO && isa <= FCM_ISA_AVX512, "there is no instruction set %d", isa);
         if (!arguments.ok()) return arguments.status();
-        if (kind == FCM_CUDA) return fail(error, FCM_UNSUPPORTED, {}, "%s: this build has no CUDA kernels", function);
+        if (kind != FCM_CPU) return fcm::create_remote(function, kind, ordinal, threads, isa, context, error);
         const int32_t best = fcm::best_isa();
         const int32_t chosen = isa == FCM_ISA_AUTO ? best : isa;
         if (chosen > best) {
@@ -156,6 +205,7 @@ fcm_status fcm_context_create(int32_t kind, int32_t ordinal, int32_t threads, in
 void fcm_context_destroy(fcm_context *context) { std::unique_ptr<fcm_context>{context}.reset(); }
 
 fcm_status fcm_context_isa(const fcm_context *context, int32_t *isa, fcm_error *error) {
+    if (fcm::is_remote(context)) return context->backend->context_isa(context->remote, isa, error);
     Arguments arguments("fcm_context_isa", error);
     arguments.context(context).require(isa != nullptr, "the place for the answer is null");
     if (arguments.ok()) *isa = context->isa;
@@ -163,6 +213,7 @@ fcm_status fcm_context_isa(const fcm_context *context, int32_t *isa, fcm_error *
 }
 
 fcm_status fcm_buffer_allocate(fcm_context *context, int64_t bytes, void **address, fcm_error *error) {
+    if (fcm::is_remote(context)) return context->backend->buffer_allocate(context->remote, bytes, address, error);
     constexpr const char *function = "fcm_buffer_allocate";
     return guarded(function, error, [&] {
         Arguments arguments(function, error);
@@ -179,24 +230,9 @@ fcm_status fcm_buffer_allocate(fcm_context *context, int64_t bytes, void **addre
                         "%s: %" PRId64 " bytes asked, %" PRId64 " in use, the machine has %" PRId64, function, bytes,
                         context->live_bytes, limit);
         }
-        fcm_context::Allocation allocation{bytes, 0};
-        void *memory = nullptr;
-        if (bytes >= fcm::kMapFrom) {
-            allocation.mapped = fcm::round_up(bytes, fcm::kHugePage);
-            memory = fcm::map_zeroed(allocation.mapped);
-        } else {
-            const int64_t room = fcm::round_up(bytes > 0 ? bytes : 1, fcm::kAlignment);
-            memory = std::aligned_alloc(fcm::kAlignment, static_cast<size_t>(room));
-            if (memory != nullptr) std::memset(memory, 0, static_cast<size_t>(room));
-        }
+        void *memory = fcm::give(bytes, context->buffers);
         if (memory == nullptr) {
             return fail(error, FCM_OUT_OF_MEMORY, {}, "%s: the system has no %" PRId64 " bytes left", function, bytes);
-        }
-        try {
-            context->buffers.emplace(memory, allocation);
-        } catch (...) {
-            fcm::release(memory, allocation);
-            throw;
         }
         context->live_bytes += bytes;
         *address = memory;
@@ -205,6 +241,7 @@ fcm_status fcm_buffer_allocate(fcm_context *context, int64_t bytes, void **addre
 }
 
 fcm_status fcm_buffer_free(fcm_context *context, void *address, fcm_error *error) {
+    if (fcm::is_remote(context)) return context->backend->buffer_free(context->remote, address, error);
     constexpr const char *function = "fcm_buffer_free";
     return guarded(function, error, [&] {
         Arguments arguments(function, error);
@@ -222,6 +259,7 @@ fcm_status fcm_buffer_free(fcm_context *context, void *address, fcm_error *error
 }
 
 fcm_status fcm_live_bytes(const fcm_context *context, int64_t *bytes, fcm_error *error) {
+    if (fcm::is_remote(context)) return context->backend->live_bytes(context->remote, bytes, error);
     constexpr const char *function = "fcm_live_bytes";
     return guarded(function, error, [&] {
         Arguments arguments(function, error);
@@ -233,7 +271,45 @@ fcm_status fcm_live_bytes(const fcm_context *context, int64_t *bytes, fcm_error 
     });
 }
 
+fcm_status fcm_host_allocate(fcm_context *context, int64_t bytes, void **address, fcm_error *error) {
+    if (fcm::is_remote(context)) return context->backend->host_allocate(context->remote, bytes, address, error);
+    constexpr const char *function = "fcm_host_allocate";
+    return guarded(function, error, [&] {
+        Arguments arguments(function, error);
+        arguments.context(context)
+            .require(address != nullptr, "the place for the address is null")
+            .require(bytes >= 0, "bytes = %" PRId64 " is negative", bytes);
+        if (!arguments.ok()) return arguments.status();
+        std::lock_guard<std::mutex> lock(context->buffers_mutex);
+        const int64_t limit = fcm::physical_bytes();
+        void *memory = bytes > limit ? nullptr : fcm::give(bytes, context->host);
+        if (memory == nullptr) {
+            return fail(error, FCM_OUT_OF_MEMORY, {}, "%s: the system has no %" PRId64 " bytes left", function, bytes);
+        }
+        *address = memory;
+        return fcm_status{FCM_OK};
+    });
+}
+
+fcm_status fcm_host_free(fcm_context *context, void *address, fcm_error *error) {
+    if (fcm::is_remote(context)) return context->backend->host_free(context->remote, address, error);
+    constexpr const char *function = "fcm_host_free";
+    return guarded(function, error, [&] {
+        Arguments arguments(function, error);
+        arguments.context(context);
+        if (!arguments.ok()) return arguments.status();
+        std::lock_guard<std::mutex> lock(context->buffers_mutex);
+        const auto found = context->host.find(address);
+        arguments.require(found != context->host.end(), "%p is no host memory of this context", address);
+        if (!arguments.ok()) return arguments.status();
+        fcm::release(address, found->second);
+        context->host.erase(found);
+        return fcm_status{FCM_OK};
+    });
+}
+
 fcm_status fcm_zero(fcm_context *context, void *address, int64_t bytes, fcm_error *error) {
+    if (fcm::is_remote(context)) return context->backend->zero(context->remote, address, bytes, error);
     constexpr const char *function = "fcm_zero";
     return guarded(function, error, [&] {
         Arguments arguments(function, error);
@@ -247,16 +323,43 @@ fcm_status fcm_zero(fcm_context *context, void *address, int64_t bytes, fcm_erro
 }
 
 fcm_status fcm_copy_in(fcm_context *context, void *device_to, const void *host_from, int64_t bytes, fcm_error *error) {
+    if (fcm::is_remote(context)) return context->backend->copy_in(context->remote, device_to, host_from, bytes, error);
     return fcm::copy("fcm_copy_in", context, device_to, host_from, bytes, error);
 }
 
 fcm_status fcm_copy_out(fcm_context *context, void *host_to, const void *device_from, int64_t bytes, fcm_error *error) {
+    if (fcm::is_remote(context)) return context->backend->copy_out(context->remote, host_to, device_from, bytes, error);
     return fcm::copy("fcm_copy_out", context, host_to, device_from, bytes, error);
+}
+
+fcm_status fcm_copy_in_async(fcm_context *context, void *device_to, const void *host_from, int64_t bytes,
+                             fcm_error *error) {
+    if (fcm::is_remote(context)) {
+        return context->backend->copy_in_async(context->remote, device_to, host_from, bytes, error);
+    }
+    return fcm::copy("fcm_copy_in_async", context, device_to, host_from, bytes, error);
+}
+
+fcm_status fcm_copy_out_async(fcm_context *context, void *host_to, const void *device_from, int64_t bytes,
+                              fcm_error *error) {
+    if (fcm::is_remote(context)) {
+        return context->backend->copy_out_async(context->remote, host_to, device_from, bytes, error);
+    }
+    return fcm::copy("fcm_copy_out_async", context, host_to, device_from, bytes, error);
 }
 
 fcm_status fcm_copy(fcm_context *to_context, void *to, fcm_context *from_context, const void *from, int64_t bytes,
                     fcm_error *error) {
     Arguments arguments("fcm_copy", error);
-    arguments.context(from_context);
-    return arguments.ok() ? fcm::copy("fcm_copy", to_context, to, from, bytes, error) : arguments.status();
+    arguments.context(to_context).context(from_context);
+    if (!arguments.ok()) return arguments.status();
+    const fcm::Backend *there = to_context->backend;
+    const fcm::Backend *here = from_context->backend;
+    if (there == nullptr && here == nullptr) return fcm::copy("fcm_copy", to_context, to, from, bytes, error);
+    if (there == here) return there->copy(to_context->remote, to, from_context->remote, from, bytes, error);
+    // To a backend our memory is the host's; it returns when the copy is done, and by then we have nothing pending either.
+    if (here == nullptr) return there->copy_in(to_context->remote, to, from, bytes, error);
+    if (there == nullptr) return here->copy_out(from_context->remote, to, from, bytes, error);
+    return fail(error, FCM_UNSUPPORTED, {}, "fcm_copy: the devices of %s and of %s do not know each other's memory",
+                here->path.c_str(), there->path.c_str());
 }

@@ -6,8 +6,10 @@
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "arguments.h"
+#include "backend.h"
 #include "context.h"
 
 namespace {
@@ -26,7 +28,7 @@ std::string cpu_name() {
     return "CPU";
 }
 
-// The CPU build cannot run CUDA kernels; it can still say whether a driver is there, which is what a user wants to know.
+// What a user wants to know first is whether a driver is there.
 std::string why_no_cuda() {
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
     if (driver == nullptr) {
@@ -34,10 +36,54 @@ std::string why_no_cuda() {
         return std::string("no NVIDIA driver: ") + (words == nullptr ? "libcuda.so.1 does not load" : words);
     }
     dlclose(driver);
-    return "an NVIDIA driver is installed, but this build has no CUDA kernels";
+    return "an NVIDIA driver is installed, but no library with CUDA kernels is loaded";
 }
 
-constexpr int32_t kDevices = 2;
+void describe_cpu(fcm_device_info &info) {
+    info.kind = FCM_CPU;
+    info.available = 1;
+    info.isa = fcm::best_isa();
+    info.memory_bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * int64_t{sysconf(_SC_PAGESIZE)};
+    put(info.name, cpu_name());
+}
+
+void describe_missing_cuda(fcm_device_info &info) {
+    info.kind = FCM_CUDA;
+    info.ordinal = -1;
+    put(info.name, "NVIDIA GPU");
+    put(info.reason, why_no_cuda());
+}
+
+// Our CPU, what the backends say of devices that are not one, and CUDA as missing when nobody speaks for it: cheap but
+// for the words, which wait until they are asked for.
+struct Entry {
+    const fcm::Backend *backend;  // null: one of ours
+    fcm_device_info info;
+};
+
+fcm_status list(std::vector<Entry> &all, fcm_error *error) {
+    Entry cpu{};
+    cpu.info.kind = FCM_CPU;
+    all.push_back(cpu);
+    bool cuda = false;
+    for (const fcm::Backend *backend : fcm::backends()) {
+        cuda = cuda || backend->kind == FCM_CUDA;
+        int32_t count = 0;
+        fcm_status status = backend->device_count(&count, error);
+        for (int32_t i = 0; status == FCM_OK && i < count; ++i) {
+            Entry entry{backend, {}};
+            status = backend->device_describe(i, &entry.info, error);
+            if (status == FCM_OK && entry.info.kind == backend->kind) all.push_back(entry);
+        }
+        if (status != FCM_OK) return status;
+    }
+    if (!cuda) {
+        Entry missing{};
+        missing.info.kind = FCM_CUDA;
+        all.push_back(missing);
+    }
+    return FCM_OK;
+}
 
 }  // namespace
 
@@ -46,31 +92,38 @@ int32_t fcm_abi_version(void) { return FCM_ABI_VERSION; }
 const char *fcm_build_info(void) { return "fedcomuon " FCM_VERSION ", cpu, " FCM_COMPILER; }
 
 fcm_status fcm_device_count(int32_t *count, fcm_error *error) {
-    fcm::Arguments arguments("fcm_device_count", error);
-    arguments.require(count != nullptr, "the place for the answer is null");
-    if (arguments.ok()) *count = kDevices;
-    return arguments.status();
+    constexpr const char *function = "fcm_device_count";
+    return fcm::guarded(function, error, [&] {
+        fcm::Arguments arguments(function, error);
+        arguments.require(count != nullptr, "the place for the answer is null");
+        if (!arguments.ok()) return arguments.status();
+        std::vector<Entry> all;
+        const fcm_status status = list(all, error);
+        if (status == FCM_OK) *count = static_cast<int32_t>(all.size());
+        return status;
+    });
 }
 
 fcm_status fcm_device_describe(int32_t position, fcm_device_info *info, fcm_error *error) {
     constexpr const char *function = "fcm_device_describe";
     return fcm::guarded(function, error, [&] {
         fcm::Arguments arguments(function, error);
-        arguments.require(info != nullptr, "the place for the answer is null")
-            .require(position >= 0 && position < kDevices, "position %d is outside [0, %d)", position, kDevices);
+        arguments.require(info != nullptr, "the place for the answer is null");
         if (!arguments.ok()) return arguments.status();
-        *info = fcm_device_info{};
-        if (position == 0) {
-            info->kind = FCM_CPU;
-            info->available = 1;
-            info->isa = fcm::best_isa();
-            info->memory_bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * int64_t{sysconf(_SC_PAGESIZE)};
-            put(info->name, cpu_name());
-        } else {
-            info->kind = FCM_CUDA;
-            info->ordinal = -1;
-            put(info->name, "NVIDIA GPU");
-            put(info->reason, why_no_cuda());
+        std::vector<Entry> all;
+        const fcm_status status = list(all, error);
+        if (status != FCM_OK) return status;
+        const auto count = static_cast<int32_t>(all.size());
+        arguments.require(position >= 0 && position < count, "position %d is outside [0, %d)", position, count);
+        if (!arguments.ok()) return arguments.status();
+        const Entry &entry = all[static_cast<size_t>(position)];
+        *info = entry.info;
+        if (entry.backend == nullptr) {
+            if (entry.info.kind == FCM_CPU) {
+                describe_cpu(*info);
+            } else {
+                describe_missing_cuda(*info);
+            }
         }
         return fcm_status{FCM_OK};
     });

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "arguments.h"
+#include "backend.h"
 #include "context.h"
 #include "pieces.h"
 
@@ -54,6 +55,9 @@ using fcm::Arguments;
 
 fcm_status fcm_multiply_workspace(const fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int64_t depth,
                                   int64_t *bytes, fcm_error *error) {
+    if (fcm::is_remote(context)) {
+        return context->backend->multiply_workspace(context->remote, clients, rows, cols, depth, bytes, error);
+    }
     Arguments arguments("fcm_multiply_workspace", error);
     arguments.context(context).require(bytes != nullptr, "the place for the answer is null");
     arguments.require(clients >= 0 && rows >= 0 && cols >= 0 && depth >= 0, "a size is negative");
@@ -69,6 +73,11 @@ fcm_status fcm_multiply(fcm_context *context, int64_t clients, int64_t rows, int
                         int64_t b_stride, int64_t b_row, int64_t b_col, double base_factor, const float *base,
                         int64_t base_stride, float *out, int64_t out_stride, void *workspace, int64_t workspace_bytes,
                         fcm_error *error) {
+    if (fcm::is_remote(context)) {
+        return context->backend->multiply(context->remote, clients, rows, cols, depth, symmetric, product_factor, a,
+                                          a_stride, a_row, a_col, b, b_stride, b_row, b_col, base_factor, base, base_stride,
+                                          out, out_stride, workspace, workspace_bytes, error);
+    }
     constexpr const char *function = "fcm_multiply";
     return fcm::guarded(function, error, [&] {
         Arguments arguments(function, error);
@@ -131,6 +140,10 @@ fcm_status fcm_multiply(fcm_context *context, int64_t clients, int64_t rows, int
 
 fcm_status fcm_normalize(fcm_context *context, int64_t clients, int64_t n, double divisor, const float *x, int64_t x_stride,
                          float *y, int64_t y_stride, void *workspace, int64_t workspace_bytes, fcm_error *error) {
+    if (fcm::is_remote(context)) {
+        return context->backend->normalize(context->remote, clients, n, divisor, x, x_stride, y, y_stride, workspace,
+                                           workspace_bytes, error);
+    }
     constexpr const char *function = "fcm_normalize";
     return fcm::guarded(function, error, [&] {
         Arguments arguments(function, error);

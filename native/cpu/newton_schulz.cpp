@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "arguments.h"
+#include "backend.h"
 #include "context.h"
 
 namespace fcm {
@@ -118,6 +119,9 @@ using fcm::Arguments;
 
 fcm_status fcm_newton_schulz_small_workspace(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
                                              int64_t block_count, int64_t *bytes, fcm_error *error) {
+    if (fcm::is_remote(context)) {
+        return context->backend->newton_schulz_small_workspace(context->remote, clients, blocks, block_count, bytes, error);
+    }
     Arguments arguments("fcm_newton_schulz_small_workspace", error);
     arguments.context(context).require(bytes != nullptr, "the place for the answer is null");
     fcm::check_blocks(arguments, clients, blocks, block_count);
@@ -130,6 +134,11 @@ fcm_status fcm_newton_schulz_small(fcm_context *context, int64_t clients, const 
                                    const double *coefficients, int64_t steps, double divisor, double eta, const float *m,
                                    int64_t m_stride, float *o, int64_t o_stride, float *w, int64_t w_stride, void *workspace,
                                    int64_t workspace_bytes, fcm_error *error) {
+    if (fcm::is_remote(context)) {
+        return context->backend->newton_schulz_small(context->remote, clients, blocks, block_count, coefficients, steps,
+                                                     divisor, eta, m, m_stride, o, o_stride, w, w_stride, workspace,
+                                                     workspace_bytes, error);
+    }
     constexpr const char *function = "fcm_newton_schulz_small";
     return fcm::guarded(function, error, [&] {
         Arguments arguments(function, error);

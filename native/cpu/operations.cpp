@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "arguments.h"
+#include "backend.h"
 #include "context.h"
 #include "pieces.h"
 
@@ -51,6 +52,9 @@ using fcm::guarded;
 
 fcm_status fcm_ema(fcm_context *context, int64_t clients, int64_t n, double a, const float *x, int64_t x_stride, float *y,
                    int64_t y_stride, fcm_error *error) {
+    if (fcm::is_remote(context)) {
+        return context->backend->ema(context->remote, clients, n, a, x, x_stride, y, y_stride, error);
+    }
     constexpr const char *function = "fcm_ema";
     return guarded(function, error, [&] {
         Arguments arguments(function, error);
@@ -75,6 +79,10 @@ fcm_status fcm_ema(fcm_context *context, int64_t clients, int64_t n, double a, c
 fcm_status fcm_compose_momentum(fcm_context *context, int64_t clients, int64_t n, int64_t d, double b, const float *h,
                                 int64_t h_stride, const float *v, int64_t v_stride, float *m, int64_t m_stride,
                                 fcm_error *error) {
+    if (fcm::is_remote(context)) {
+        return context->backend->compose_momentum(context->remote, clients, n, d, b, h, h_stride, v, v_stride, m, m_stride,
+                                                  error);
+    }
     constexpr const char *function = "fcm_compose_momentum";
     return guarded(function, error, [&] {
         Arguments arguments(function, error);
@@ -95,9 +103,10 @@ fcm_status fcm_compose_momentum(fcm_context *context, int64_t clients, int64_t n
     });
 }
 
-fcm_status fcm_sum_workspace(int64_t clients, int64_t n, int64_t *bytes, fcm_error *error) {
+fcm_status fcm_sum_workspace(const fcm_context *context, int64_t clients, int64_t n, int64_t *bytes, fcm_error *error) {
+    if (fcm::is_remote(context)) return context->backend->sum_workspace(context->remote, clients, n, bytes, error);
     Arguments arguments("fcm_sum_workspace", error);
-    arguments.sizes(clients, n).require(bytes != nullptr, "the place for the answer is null");
+    arguments.context(context).sizes(clients, n).require(bytes != nullptr, "the place for the answer is null");
     const int64_t needed = fcm::sum_bytes(arguments, clients, n);
     if (arguments.ok()) *bytes = needed;
     return arguments.status();
@@ -106,6 +115,10 @@ fcm_status fcm_sum_workspace(int64_t clients, int64_t n, int64_t *bytes, fcm_err
 fcm_status fcm_storm(fcm_context *context, int64_t clients, int64_t n, double g, const float *g_new, int64_t g_new_stride,
                      const float *g_old, int64_t g_old_stride, float *h, int64_t h_stride, double *norms, void *workspace,
                      int64_t workspace_bytes, fcm_error *error) {
+    if (fcm::is_remote(context)) {
+        return context->backend->storm(context->remote, clients, n, g, g_new, g_new_stride, g_old, g_old_stride, h, h_stride,
+                                       norms, workspace, workspace_bytes, error);
+    }
     constexpr const char *function = "fcm_storm";
     return guarded(function, error, [&] {
         Arguments arguments(function, error);
@@ -131,6 +144,10 @@ fcm_status fcm_storm(fcm_context *context, int64_t clients, int64_t n, double g,
 fcm_status fcm_project_compose_momentum(fcm_context *context, int64_t clients, int64_t n, int64_t d, double radius,
                                         const double *norms, double b, float *h, int64_t h_stride, const float *v,
                                         int64_t v_stride, float *m, int64_t m_stride, fcm_error *error) {
+    if (fcm::is_remote(context)) {
+        return context->backend->project_compose_momentum(context->remote, clients, n, d, radius, norms, b, h, h_stride, v,
+                                                          v_stride, m, m_stride, error);
+    }
     constexpr const char *function = "fcm_project_compose_momentum";
     return guarded(function, error, [&] {
         Arguments arguments(function, error);
@@ -161,6 +178,9 @@ fcm_status fcm_project_compose_momentum(fcm_context *context, int64_t clients, i
 
 fcm_status fcm_project(fcm_context *context, int64_t clients, int64_t n, double radius, const double *norms, float *x,
                        int64_t x_stride, fcm_error *error) {
+    if (fcm::is_remote(context)) {
+        return context->backend->project(context->remote, clients, n, radius, norms, x, x_stride, error);
+    }
     constexpr const char *function = "fcm_project";
     return guarded(function, error, [&] {
         Arguments arguments(function, error);
@@ -180,6 +200,9 @@ fcm_status fcm_project(fcm_context *context, int64_t clients, int64_t n, double 
 
 fcm_status fcm_norm(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride, double *norms,
                     void *workspace, int64_t workspace_bytes, fcm_error *error) {
+    if (fcm::is_remote(context)) {
+        return context->backend->norm(context->remote, clients, n, x, x_stride, norms, workspace, workspace_bytes, error);
+    }
     constexpr const char *function = "fcm_norm";
     return guarded(function, error, [&] {
         Arguments arguments(function, error);
@@ -198,6 +221,10 @@ fcm_status fcm_norm(fcm_context *context, int64_t clients, int64_t n, const floa
 fcm_status fcm_vector_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double eta, const float *m,
                            int64_t m_stride, float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes,
                            fcm_error *error) {
+    if (fcm::is_remote(context)) {
+        return context->backend->vector_step(context->remote, clients, n, rule, eta, m, m_stride, w, w_stride, workspace,
+                                             workspace_bytes, error);
+    }
     constexpr const char *function = "fcm_vector_step";
     return guarded(function, error, [&] {
         Arguments arguments(function, error);
@@ -232,6 +259,10 @@ fcm_status fcm_vector_step(fcm_context *context, int64_t clients, int64_t n, int
 fcm_status fcm_adaptive_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double beta1, double beta2,
                              double epsilon, double eta, const float *delta, int64_t delta_stride, float *m, int64_t m_stride,
                              float *v, int64_t v_stride, float *w, int64_t w_stride, fcm_error *error) {
+    if (fcm::is_remote(context)) {
+        return context->backend->adaptive_step(context->remote, clients, n, rule, beta1, beta2, epsilon, eta, delta,
+                                               delta_stride, m, m_stride, v, v_stride, w, w_stride, error);
+    }
     constexpr const char *function = "fcm_adaptive_step";
     return guarded(function, error, [&] {
         Arguments arguments(function, error);
@@ -258,6 +289,7 @@ fcm_status fcm_adaptive_step(fcm_context *context, int64_t clients, int64_t n, i
 
 fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n, const double *weights, float *x, int64_t x_stride,
                        fcm_error *error) {
+    if (fcm::is_remote(context)) return context->backend->average(context->remote, clients, n, weights, x, x_stride, error);
     constexpr const char *function = "fcm_average";
     return guarded(function, error, [&] {
         Arguments arguments(function, error);
@@ -291,6 +323,9 @@ fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n, const d
 
 fcm_status fcm_all_finite(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride, int64_t *client,
                           int64_t *index, fcm_error *error) {
+    if (fcm::is_remote(context)) {
+        return context->backend->all_finite(context->remote, clients, n, x, x_stride, client, index, error);
+    }
     constexpr const char *function = "fcm_all_finite";
     return guarded(function, error, [&] {
         Arguments arguments(function, error);
@@ -307,6 +342,7 @@ fcm_status fcm_all_finite(fcm_context *context, int64_t clients, int64_t n, cons
 
 fcm_status fcm_triad(fcm_context *context, int64_t n, float s, const float *b, const float *c, float *a, int32_t non_temporal,
                      fcm_error *error) {
+    if (fcm::is_remote(context)) return context->backend->triad(context->remote, n, s, b, c, a, non_temporal, error);
     constexpr const char *function = "fcm_triad";
     return guarded(function, error, [&] {
         Arguments arguments(function, error);

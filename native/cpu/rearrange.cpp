@@ -3,6 +3,7 @@
 #include <cinttypes>
 
 #include "arguments.h"
+#include "backend.h"
 #include "context.h"
 
 namespace fcm {
@@ -45,6 +46,10 @@ using fcm::Arguments;
 fcm_status fcm_rearrange(fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int32_t element_bytes,
                          const void *x, int64_t x_stride, int64_t x_row, int64_t x_col, void *y, int64_t y_stride,
                          int64_t y_row, int64_t y_col, fcm_error *error) {
+    if (fcm::is_remote(context)) {
+        return context->backend->rearrange(context->remote, clients, rows, cols, element_bytes, x, x_stride, x_row, x_col, y,
+                                           y_stride, y_row, y_col, error);
+    }
     constexpr const char *function = "fcm_rearrange";
     return fcm::guarded(function, error, [&] {
         Arguments arguments(function, error);

@@ -5,6 +5,7 @@
 #include <cinttypes>
 
 #include "arguments.h"
+#include "backend.h"
 #include "context.h"
 #include "pieces.h"
 
@@ -67,6 +68,9 @@ using fcm::Arguments;
 
 fcm_status fcm_top_k(fcm_context *context, int64_t clients, int64_t n, int64_t k, const float *x, int64_t x_stride, float *y,
                      int64_t y_stride, fcm_error *error) {
+    if (fcm::is_remote(context)) {
+        return context->backend->top_k(context->remote, clients, n, k, x, x_stride, y, y_stride, error);
+    }
     constexpr const char *function = "fcm_top_k";
     return fcm::guarded(function, error, [&] {
         Arguments arguments(function, error);

@@ -14,7 +14,10 @@
  *  - Nothing is allocated inside an operation. Those that need room say how much by a query, and take it
  *    as (workspace, workspace_bytes); its contents need not survive between calls.
  *  - Results do not depend on the number of threads: sums run in a fixed order.
- *  - A context serves one thread at a time. Allocating and freeing buffers may happen on any thread.
+ *  - Operands, norms and workspaces among them, are memory of the context. Tables of blocks, coefficients, weights and
+ *    places for answers are host memory, and the caller's again when the call returns.
+ *  - A context serves one thread at a time. Allocating and freeing buffers may happen on any thread, and any thread may
+ *    copy from its buffers to a context of its own by fcm_copy.
  *  - When an argument is refused, nothing has been written.
  */
 #ifndef FEDCOMUON_H
@@ -33,7 +36,7 @@ extern "C" {
 #endif
 
 /* Raised whenever a signature, a struct or a meaning below changes. */
-#define FCM_ABI_VERSION 3
+#define FCM_ABI_VERSION 4
 
 typedef int32_t fcm_status;
 enum {
@@ -63,7 +66,15 @@ FCM_API int32_t fcm_abi_version(void);
 /* One line about this build: version and compiler. Static storage. */
 FCM_API const char *fcm_build_info(void);
 
-enum { FCM_CPU = 0, FCM_CUDA = 1 };
+/* FCM_CUDASIM executes the CUDA kernels on the CPU, for tests: the same source, no speed. */
+enum { FCM_CPU = 0, FCM_CUDA = 1, FCM_CUDASIM = 2 };
+
+/*
+ * Loads another library with this same interface, whose devices join those of this one: contexts of *kind are its own
+ * from then on, and every function forwards to it. It stays loaded. Loading the same file again is fine; another file
+ * for a kind that is loaded is refused. A version other than ours is FCM_UNSUPPORTED, with both versions.
+ */
+FCM_API fcm_status fcm_backend_load(const char *path, int32_t *kind, fcm_error *error);
 
 /* Which vector instructions the CPU kernels use. Element-wise operations and sums give the same bits
  * with each; Newton-Schulz gives the same bits with AVX2 and AVX-512, which both have fused
@@ -71,7 +82,7 @@ enum { FCM_CPU = 0, FCM_CUDA = 1 };
 enum { FCM_ISA_AUTO = 0, FCM_ISA_BASELINE = 1, FCM_ISA_AVX2 = 2, FCM_ISA_AVX512 = 3 };
 
 typedef struct fcm_device_info {
-    int32_t kind;         /* FCM_CPU or FCM_CUDA */
+    int32_t kind;         /* FCM_CPU, FCM_CUDA or FCM_CUDASIM */
     int32_t ordinal;      /* the device's number within its kind; -1 when the kind is missing as a whole */
     int32_t available;    /* 1 or 0 */
     int32_t isa;          /* CPU: the best FCM_ISA_* it can run; otherwise 0 */
@@ -88,16 +99,37 @@ FCM_API fcm_status fcm_device_describe(int32_t position, fcm_device_info *info, 
 
 typedef struct fcm_context fcm_context;
 
-/* threads >= 1 counts the calling thread. On the CPU every ordinal >= 0 is valid: contexts are virtual
- * devices that share the cores. */
+/* threads >= 1 counts the calling thread; a GPU has its own and ignores it. On the CPU every ordinal >= 0 is valid:
+ * contexts are virtual devices that share the cores. */
 FCM_API fcm_status fcm_context_create(int32_t kind, int32_t ordinal, int32_t threads, int32_t isa, fcm_context **context,
                                       fcm_error *error);
 
 /* Stops the threads and frees every buffer that is still allocated. NULL is fine. */
 FCM_API void fcm_context_destroy(fcm_context *context);
 
-/* The instruction set in use, as FCM_ISA_*. */
+/* The instruction set in use, as FCM_ISA_*; FCM_ISA_AUTO on a GPU. */
 FCM_API fcm_status fcm_context_isa(const fcm_context *context, int32_t *isa, fcm_error *error);
+
+/*
+ * On a GPU a context has one stream, and operations run on it in the order of the calls. Those that look for NaN, and
+ * copies to or from pageable host memory, return when they are done; others may return before. A fault of the device
+ * found later is reported by the next call on that context. On the CPU everything is done when it returns.
+ */
+FCM_API fcm_status fcm_synchronize(fcm_context *context, fcm_error *error);
+
+/* The cudaStream_t of a GPU's context, for libraries that take one, and its device made the calling thread's current one,
+ * which those libraries need; NULL on the CPU. */
+FCM_API fcm_status fcm_context_stream(const fcm_context *context, void **stream, fcm_error *error);
+
+/* A point in the work of a context that another context can wait for, without the host waiting. */
+typedef struct fcm_event fcm_event;
+FCM_API fcm_status fcm_event_create(fcm_context *context, fcm_event **event, fcm_error *error);
+/* Destroy it before its context. NULL is fine. */
+FCM_API void fcm_event_destroy(fcm_event *event);
+/* Marks the end of the work its context has been given so far. */
+FCM_API fcm_status fcm_event_record(fcm_event *event, fcm_error *error);
+/* What `context` is given from now on runs after the mark; an event never recorded holds nothing up. */
+FCM_API fcm_status fcm_event_wait(fcm_context *context, fcm_event *event, fcm_error *error);
 
 /* ---- Buffers ---------------------------------------------------------------------------------- */
 
@@ -110,12 +142,23 @@ FCM_API fcm_status fcm_buffer_free(fcm_context *context, void *address, fcm_erro
 /* Bytes asked for and not yet freed. */
 FCM_API fcm_status fcm_live_bytes(const fcm_context *context, int64_t *bytes, fcm_error *error);
 
+/* Host memory that a device copies from and to on its own (pinned on a GPU). Not counted as live bytes. */
+FCM_API fcm_status fcm_host_allocate(fcm_context *context, int64_t bytes, void **address, fcm_error *error);
+FCM_API fcm_status fcm_host_free(fcm_context *context, void *address, fcm_error *error);
+
 FCM_API fcm_status fcm_zero(fcm_context *context, void *address, int64_t bytes, fcm_error *error);
+/* These return when they are done, whatever host memory it is. */
 FCM_API fcm_status fcm_copy_in(fcm_context *context, void *device_to, const void *host_from, int64_t bytes,
                                fcm_error *error);
 FCM_API fcm_status fcm_copy_out(fcm_context *context, void *host_to, const void *device_from, int64_t bytes,
                                 fcm_error *error);
-/* From one context's memory to another's, or within one context. */
+/* As above with memory of fcm_host_allocate, without waiting: leave it alone until fcm_synchronize. */
+FCM_API fcm_status fcm_copy_in_async(fcm_context *context, void *device_to, const void *host_from, int64_t bytes,
+                                     fcm_error *error);
+FCM_API fcm_status fcm_copy_out_async(fcm_context *context, void *host_to, const void *device_from, int64_t bytes,
+                                      fcm_error *error);
+/* From one context's memory to another's of the same kind, within one context, or between a GPU and the CPU. Runs after
+ * what both contexts have been given so far, and what either is given next runs after it. */
 FCM_API fcm_status fcm_copy(fcm_context *to_context, void *to, fcm_context *from_context, const void *from, int64_t bytes,
                             fcm_error *error);
 
@@ -135,7 +178,8 @@ FCM_API fcm_status fcm_compose_momentum(fcm_context *context, int64_t clients, i
                                         int64_t m_stride, fcm_error *error);
 
 /* Room for the sums of fcm_storm, fcm_norm and fcm_vector_step over n elements a client. */
-FCM_API fcm_status fcm_sum_workspace(int64_t clients, int64_t n, int64_t *bytes, fcm_error *error);
+FCM_API fcm_status fcm_sum_workspace(const fcm_context *context, int64_t clients, int64_t n, int64_t *bytes,
+                                     fcm_error *error);
 
 /* H = Gnew + (1-g)(H - Gold), and norms[k] = ||H_k||_F of the result, summed in double. */
 FCM_API fcm_status fcm_storm(fcm_context *context, int64_t clients, int64_t n, double g, const float *g_new,

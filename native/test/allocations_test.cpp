@@ -117,7 +117,7 @@ TEST(operations_do_not_allocate) {
     const double coefficients[] = {3.4445, -4.7750, 2.0315, 3.4445, -4.7750, 2.0315};
     int64_t sum_bytes = 0;
     int64_t schulz_bytes = 0;
-    CHECK(fcm_sum_workspace(kClients, kN, &sum_bytes, nullptr) == FCM_OK, "query");
+    CHECK(fcm_sum_workspace(device, kClients, kN, &sum_bytes, nullptr) == FCM_OK, "query");
     CHECK(fcm_newton_schulz_small_workspace(device, kClients, blocks, 3, &schulz_bytes, nullptr) == FCM_OK, "query");
     std::vector<double> sums(static_cast<size_t>(sum_bytes / 8));
     std::vector<double> schulz(static_cast<size_t>(schulz_bytes / 8));

@@ -2,14 +2,27 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <thread>
 
 #include "support.h"
+#if defined(FCM_TEST_KIND)
+#include "cudasim/control.h"
+#endif
 
 namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
+
+// What the simulated device has given out, whoever asked.
+long long simulated_bytes() {
+#if defined(FCM_TEST_KIND)
+    return cudasim_live_bytes(0);
+#else
+    return 0;
+#endif
+}
 
 // Around the two ways to allocate: the heap below 2 MiB, a mapping of its own from there on.
 const int64_t kSizes[] = {0, 1, 63, 64, 65, 4096, 2 * kMiB - 1, 2 * kMiB, 2 * kMiB + 1, 3 * kMiB, 4 * kMiB};
@@ -38,6 +51,29 @@ void refuse_free(fcm_context *context, void *address, const char *what) {
             [&](fcm_error *e) { return fcm_buffer_free(context, address, e); });
 }
 
+// What lies in a buffer, and what is put there: on the CPU by the host itself, not by the functions under test.
+std::vector<unsigned char> peek(fcm_context *context, const void *address, int64_t bytes) {
+    std::vector<unsigned char> all(static_cast<size_t>(bytes));
+    if (kOnDevice) {
+        CHECK(fcm_copy_out(context, all.data(), address, bytes, nullptr) == FCM_OK, "%ld bytes out", long(bytes));
+    } else if (bytes > 0) {
+        std::memcpy(all.data(), address, static_cast<size_t>(bytes));
+    }
+    return all;
+}
+void poke(fcm_context *context, void *address, const std::vector<unsigned char> &bytes) {
+    if (kOnDevice) {
+        CHECK(fcm_copy_in(context, address, bytes.data(), static_cast<int64_t>(bytes.size()), nullptr) == FCM_OK,
+              "%zu bytes in", bytes.size());
+    } else if (!bytes.empty()) {
+        std::memcpy(address, bytes.data(), bytes.size());
+    }
+}
+unsigned char byte_at(fcm_context *context, const char *address) { return peek(context, address, 1)[0]; }
+int64_t count_set(const std::vector<unsigned char> &bytes) {
+    return static_cast<int64_t>(bytes.size()) - std::count(bytes.begin(), bytes.end(), static_cast<unsigned char>(0));
+}
+
 std::vector<unsigned char> bytes_of(int64_t count, unsigned seed) {
     std::vector<unsigned char> bytes(static_cast<size_t>(count));
     Random random(seed);
@@ -55,10 +91,9 @@ TEST(buffers_are_zeroed_and_aligned) {
             auto *address = static_cast<unsigned char *>(allocate(device, bytes));
             CHECK(reinterpret_cast<uintptr_t>(address) % 64 == 0, "%ld bytes at %p", long(bytes),
                   static_cast<void *>(address));
-            int64_t set = 0;
-            for (int64_t i = 0; i < bytes; ++i) set += address[i] != 0;
+            const int64_t set = count_set(peek(device, address, bytes));
             CHECK(set == 0, "%ld of %ld bytes are not zero in round %d", long(set), long(bytes), round);
-            if (bytes > 0) std::memset(address, 0xa5, static_cast<size_t>(bytes));
+            poke(device, address, std::vector<unsigned char>(static_cast<size_t>(bytes), 0xa5));
             release(device, address);
         }
     }
@@ -130,9 +165,10 @@ TEST(impossible_sizes_are_refused) {
     // around this value a size rounded up to a huge page overflows
     refuse(FCM_OUT_OF_MEMORY, "INT64_MAX - 2 MiB bytes", INT64_MAX - 2 * kMiB);
     refuse(FCM_OUT_OF_MEMORY, "more than the machine has", info.memory_bytes + 1);
-    // Half the machine twice: either half may be had, as long as nobody touches it. AddressSanitizer would touch it.
+    // Half the machine twice: either half may be had, as long as nobody touches it. AddressSanitizer would touch it, and a
+    // device zeroes it at once.
     void *half = nullptr;
-    if (!kSanitized && fcm_buffer_allocate(device, info.memory_bytes / 2, &half, nullptr) == FCM_OK) {
+    if (!kSanitized && !kOnDevice && fcm_buffer_allocate(device, info.memory_bytes / 2, &half, nullptr) == FCM_OK) {
         refuse(FCM_OUT_OF_MEMORY, "more than is left", info.memory_bytes - info.memory_bytes / 2 + 1);
         CHECK(live(device) == info.memory_bytes / 2, "%ld bytes are live", long(live(device)));
         release(device, half);
@@ -147,12 +183,14 @@ TEST(impossible_sizes_are_refused) {
 // leaves behind may be mapped into the hole.
 TEST(destroying_a_context_frees_what_is_left) {
     void *mapped = nullptr;
+    const long long before = simulated_bytes();
     {
         Device device(1);
         for (const int64_t bytes : kSizes) allocate(device, bytes);
         mapped = allocate(device, 3 * kMiB);
     }
-    if (!kSanitized) {
+    CHECK(simulated_bytes() == before, "%lld bytes are left", simulated_bytes() - before);
+    if (!kSanitized && !kOnDevice) {
         unsigned char resident = 0;
         const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
         CHECK(mincore(mapped, page, &resident) == -1 && errno == ENOMEM, "%p is still mapped", mapped);
@@ -181,7 +219,7 @@ TEST(buffers_come_and_go_on_four_threads) {
                 void *address = nullptr;
                 const int64_t bytes = i % 50 == 0 ? 3 * kMiB : i + 1;
                 if (fcm_buffer_allocate(device, bytes, &address, nullptr) != FCM_OK) ++bad;
-                std::memset(address, static_cast<int>(t), 1);
+                if (!kOnDevice) std::memset(address, static_cast<int>(t), 1);
                 if (fcm_buffer_free(device, address, nullptr) != FCM_OK) ++bad;
             }
         });
@@ -208,11 +246,11 @@ TEST(copies_carry_every_byte) {
               long(bytes));
         CHECK(received.front() == before.front() && received.back() == before.back(), "%ld bytes: the ends",
               long(bytes));
-        CHECK(a[0] == 0 && a[bytes + 1] == 0 && b[1] == 0 && b[bytes + 2] == 0, "%ld bytes: around", long(bytes));
+        CHECK(byte_at(one, a) == 0 && byte_at(one, a + bytes + 1) == 0, "%ld bytes: around a", long(bytes));
+        CHECK(byte_at(two, b + 1) == 0 && byte_at(two, b + bytes + 2) == 0, "%ld bytes: around b", long(bytes));
 
         CHECK(fcm_zero(two, b + 2, bytes, nullptr) == FCM_OK, "zero, %ld bytes", long(bytes));
-        int64_t set = 0;
-        for (int64_t i = 0; i < bytes; ++i) set += b[2 + i] != 0;
+        const int64_t set = count_set(peek(two, b + 2, bytes));
         CHECK(set == 0, "%ld of %ld bytes are left", long(set), long(bytes));
         release(one, a);
         release(two, b);
@@ -221,7 +259,7 @@ TEST(copies_carry_every_byte) {
 
 TEST(zeroing_stays_within_bounds) {
     Device device;
-    std::vector<unsigned char> bytes(3 * kMiB + 9, 0x5a);
+    Vector<unsigned char> bytes(3 * kMiB + 9, 0x5a);
     CHECK(fcm_zero(device, bytes.data() + 1, 3 * kMiB + 7, nullptr) == FCM_OK, "fcm_zero");
     CHECK(bytes.front() == 0x5a && bytes.back() == 0x5a, "the ends were zeroed too");
 }
@@ -229,17 +267,17 @@ TEST(zeroing_stays_within_bounds) {
 TEST(copy_within_one_context) {
     Device device;
     auto *a = static_cast<char *>(allocate(device, 64));
-    std::memset(a, 7, 32);
+    poke(device, a, std::vector<unsigned char>(32, 7));
     CHECK(fcm_copy(device, a + 32, device, a, 32, nullptr) == FCM_OK, "halves that touch");
-    CHECK(a[32] == 7 && a[63] == 7, "the second half");
+    CHECK(byte_at(device, a + 32) == 7 && byte_at(device, a + 63) == 7, "the second half");
     release(device, a);
 }
 
 TEST(bad_copies_are_refused) {
     Device device;
     auto *a = static_cast<char *>(allocate(device, 64));
-    for (char i = 0; i < 64; ++i) a[int{i}] = i;
-    const std::vector<char> before(a, a + 64);
+    const std::vector<unsigned char> before = bytes_of(64, 3);
+    poke(device, a, before);
     const auto refuse = [&](const char *what, fcm_context *context, char *to, const char *from, int64_t bytes) {
         refused(FCM_INVALID_ARGUMENT, "fcm_copy_in", what,
                 [&](fcm_error *e) { return fcm_copy_in(context, to, from, bytes, e); });
@@ -258,7 +296,7 @@ TEST(bad_copies_are_refused) {
     refuse("-1 byte", device, a, a + 32, -1);
     refuse("INT64_MAX bytes", device, a, a + 32, INT64_MAX);
     refuse("null context", nullptr, a, a + 32, 8);
-    CHECK(std::memcmp(a, before.data(), before.size()) == 0, "something was written");
+    CHECK(peek(device, a, 64) == before, "something was written");
 
     const auto refuse_zero = [&](const char *what, fcm_context *context, void *to, int64_t bytes) {
         refused(FCM_INVALID_ARGUMENT, "fcm_zero", what, [&](fcm_error *e) { return fcm_zero(context, to, bytes, e); });
@@ -267,7 +305,7 @@ TEST(bad_copies_are_refused) {
     refuse_zero("-1 byte", device, a, -1);
     refuse_zero("INT64_MAX bytes", device, a, INT64_MAX);
     refuse_zero("null context", nullptr, a, 8);
-    CHECK(std::memcmp(a, before.data(), before.size()) == 0, "something was zeroed");
+    CHECK(peek(device, a, 64) == before, "something was zeroed");
     CHECK(fcm_copy_in(device, nullptr, nullptr, 0, nullptr) == FCM_OK, "nothing from null to null");
     CHECK(fcm_zero(device, nullptr, 0, nullptr) == FCM_OK, "nothing at null");
     release(device, a);

@@ -38,7 +38,7 @@ static void devices(void) {
     EXPECT(count >= 1);
     for (i = 0; i < count; ++i) {
         EXPECT(fcm_device_describe(i, &info, NULL) == FCM_OK);
-        EXPECT(info.kind == FCM_CPU || info.kind == FCM_CUDA);
+        EXPECT(info.kind == FCM_CPU || info.kind == FCM_CUDA || info.kind == FCM_CUDASIM);
         EXPECT(info.available == 0 || info.available == 1);
         EXPECT(info.name[0] != '\0');
         EXPECT((info.reason[0] == '\0') == (info.available == 1));
@@ -96,8 +96,9 @@ static void contexts(void) {
     fcm_context_destroy(NULL);
 
     refused_context(__LINE__, FCM_CUDA, 0, 1, FCM_ISA_AUTO, FCM_UNSUPPORTED);
+    refused_context(__LINE__, FCM_CUDASIM, 0, 1, FCM_ISA_AUTO, FCM_UNSUPPORTED);
     refused_context(__LINE__, -1, 0, 1, FCM_ISA_AUTO, FCM_INVALID_ARGUMENT);
-    refused_context(__LINE__, 2, 0, 1, FCM_ISA_AUTO, FCM_INVALID_ARGUMENT);
+    refused_context(__LINE__, 3, 0, 1, FCM_ISA_AUTO, FCM_INVALID_ARGUMENT);
     refused_context(__LINE__, FCM_CPU, -1, 1, FCM_ISA_AUTO, FCM_INVALID_ARGUMENT);
     refused_context(__LINE__, FCM_CPU, 0, 0, FCM_ISA_AUTO, FCM_INVALID_ARGUMENT);
     refused_context(__LINE__, FCM_CPU, 0, -1, FCM_ISA_AUTO, FCM_INVALID_ARGUMENT);

@@ -156,7 +156,7 @@ TEST(a_batch_is_its_products) {
     Operands batch({4, 100, 61, 270, true, false, true, -2.0}, device, random);
     CHECK(batch.run(device) == FCM_OK, "run");
     for (int64_t k = 0; k < 4; ++k) {
-        std::vector<float> alone(100 * 61);
+        Vector<float> alone(100 * 61);
         CHECK(fcm_multiply(device, 1, 100, 61, 270, 0, -2.0, batch.a[k], 0, 1, 100, batch.b[k], 0, 61, 1, 0.75, batch.base[k],
                            0, alone.data(), 0, batch.workspace->data(), batch.workspace->bytes(), nullptr) == FCM_OK,
               "client %ld", long(k));
@@ -208,7 +208,7 @@ TEST(normalize_divides_by_the_norm) {
                 for (int64_t k = 0; k < 3; ++k) {
                     for (int64_t j = 0; j < n; ++j) x[k][j] = k == 1 ? 0.0f : static_cast<float>(double{x[k][j]} * size);
                 }
-                const auto workspace = sum_workspace(3, n);
+                const auto workspace = sum_workspace(device, 3, n);
                 CHECK(fcm_normalize(device, 3, n, 1.02, x.data(), x.stride(), y.data(), y.stride(), workspace->data(),
                                     workspace->bytes(), nullptr) == FCM_OK,
                       "n %ld", long(n));
@@ -240,7 +240,7 @@ TEST(normalize_refuses_what_is_not_finite) {
     y.fill(2.0f);
     x[1][17001] = kInf;
     x[2][3] = kNaN;
-    const auto workspace = sum_workspace(3, 20000);
+    const auto workspace = sum_workspace(device, 3, 20000);
     fcm_error error{};
     CHECK(fcm_normalize(device, 3, 20000, 1.0, x.data(), x.stride(), y.data(), y.stride(), workspace->data(),
                         workspace->bytes(), &error) == FCM_NOT_FINITE,
@@ -300,7 +300,7 @@ TEST(rearranging_moves_every_element) {
 
 TEST(rearrangements_are_refused) {
     Device device(2);
-    std::vector<float> x(100), y(100, 5.0f);
+    Vector<float> x(100), y(100, 5.0f);
     const auto refuse = [&](const char *what, int64_t rows, int64_t cols, int32_t bytes, int64_t x_row, float *to, int64_t y_row,
                             int64_t y_col) {
         refused(FCM_INVALID_ARGUMENT, "fcm_rearrange", what, [&](fcm_error *e) {
@@ -316,6 +316,6 @@ TEST(rearrangements_are_refused) {
     refuse("too far", 4, 4, 4, INT64_MAX / 2, y.data(), 4, 1);
     refuse("too many", INT64_MAX / 2, 4, 4, 4, y.data(), 4, 1);
     refuse("null", 4, 4, 4, 4, nullptr, 4, 1);
-    CHECK(y == std::vector<float>(100, 5.0f), "a refused call has written");
+    CHECK(y == Vector<float>(100, 5.0f), "a refused call has written");
     CHECK(fcm_rearrange(device, 0, 4, 4, 4, nullptr, 0, 4, 1, nullptr, 0, 4, 1, nullptr) == FCM_OK, "no clients");
 }

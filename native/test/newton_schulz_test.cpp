@@ -289,7 +289,7 @@ TEST(no_steps_only_normalize) {
     int64_t bytes = 0;
     CHECK(fcm_newton_schulz_small_workspace(device, 2, table.blocks.data(), table.count(), &bytes, nullptr) == FCM_OK,
           "query");
-    std::vector<double> workspace(static_cast<size_t>(bytes / 8));
+    Vector<double> workspace(static_cast<size_t>(bytes / 8));
     CHECK(fcm_newton_schulz_small(device, 2, table.blocks.data(), table.count(), nullptr, 0, 1.25, 0.0, call.m.data(),
                                   call.m.stride(), call.o.data(), call.o.stride(), nullptr, 0, workspace.data(), bytes,
                                   nullptr) == FCM_OK,
@@ -349,7 +349,7 @@ TEST(o_and_w_and_in_place_agree) {
         int64_t bytes = 0;
         CHECK(fcm_newton_schulz_small_workspace(device, kClients, same.blocks.data(), same.count(), &bytes,
                                                 nullptr) == FCM_OK, "query");
-        std::vector<double> workspace(static_cast<size_t>(bytes / 8));
+        Vector<double> workspace(static_cast<size_t>(bytes / 8));
         const auto coefficients = muon();
         CHECK(fcm_newton_schulz_small(device, kClients, same.blocks.data(), same.count(), coefficients.data(), 5, 1.0,
                                       in_place.eta, in_place.m.data(), in_place.m.stride(), in_place.m.data(),
@@ -382,7 +382,7 @@ TEST(inputs_may_be_shared) {
     Floats o(3, table.o_length);
     int64_t bytes = 0;
     CHECK(fcm_newton_schulz_small_workspace(device, 3, table.blocks.data(), 2, &bytes, nullptr) == FCM_OK, "query");
-    std::vector<double> workspace(static_cast<size_t>(bytes / 8));
+    Vector<double> workspace(static_cast<size_t>(bytes / 8));
     const auto coefficients = muon();
     CHECK(fcm_newton_schulz_small(device, 3, table.blocks.data(), 2, coefficients.data(), 5, 1.0, 0.0, m.data(), 0,
                                   o.data(), o.stride(), nullptr, 0, workspace.data(), bytes, nullptr) == FCM_OK,
@@ -408,28 +408,40 @@ TEST(many_blocks_keep_their_places) {
     compare(errors, call, muon());
 }
 
+// A table too long to be sent to a device in one piece.
+TEST(thousands_of_blocks) {
+    std::vector<Shape> shapes;
+    for (int64_t i = 0; i < 2000; ++i) shapes.push_back({1 + i % 2, 1 + i % 3});
+    const Table table(shapes);
+    Call call(table, 1);
+    Random random(10);
+    call.randomize(random);
+    Errors errors("two thousand tiny blocks", kMuonBound);
+    compare(errors, call, muon());
+}
+
 TEST(empty_tables_and_matrices_do_nothing) {
     Device device;
     const auto coefficients = muon();
-    float o[4] = {1.0f, 2.0f, 3.0f, 4.0f};
-    const float before[4] = {1.0f, 2.0f, 3.0f, 4.0f};
+    Vector<float> o{1.0f, 2.0f, 3.0f, 4.0f};
+    const Vector<float> before = o;
     int64_t bytes = -1;
     CHECK(fcm_newton_schulz_small_workspace(device, 0, nullptr, 0, &bytes, nullptr) == FCM_OK, "query");
     CHECK(bytes == 0, "%ld bytes for nothing", long(bytes));
-    CHECK(fcm_newton_schulz_small(device, 3, nullptr, 0, coefficients.data(), 5, 1.0, 1.0, nullptr, 0, o, 0, nullptr, 0,
+    CHECK(fcm_newton_schulz_small(device, 3, nullptr, 0, coefficients.data(), 5, 1.0, 1.0, nullptr, 0, o.data(), 0, nullptr, 0,
                                   nullptr, 0, nullptr) == FCM_OK,
           "no blocks");
     const fcm_matrix_block block{2, 2, 0, 0, 0, 1.0};
     CHECK(fcm_newton_schulz_small_workspace(device, 0, &block, 1, &bytes, nullptr) == FCM_OK, "query");
-    std::vector<double> workspace(static_cast<size_t>(bytes / 8));
-    CHECK(fcm_newton_schulz_small(device, 0, &block, 1, coefficients.data(), 5, 1.0, 1.0, nullptr, 0, o, 4, nullptr, 0,
+    Vector<double> workspace(static_cast<size_t>(bytes / 8));
+    CHECK(fcm_newton_schulz_small(device, 0, &block, 1, coefficients.data(), 5, 1.0, 1.0, nullptr, 0, o.data(), 4, nullptr, 0,
                                   workspace.data(), bytes, nullptr) == FCM_OK,
           "no clients");
     const fcm_matrix_block flat[2] = {{0, 5, 0, 0, 0, 1.0}, {5, 0, 0, 0, 0, 1.0}};
     CHECK(fcm_newton_schulz_small_workspace(device, 2, flat, 2, &bytes, nullptr) == FCM_OK, "query");
     workspace.assign(static_cast<size_t>(bytes / 8), 0.0);
-    CHECK(fcm_newton_schulz_small(device, 2, flat, 2, coefficients.data(), 5, 1.0, 1.0, nullptr, 0, o, 0, o, 0,
+    CHECK(fcm_newton_schulz_small(device, 2, flat, 2, coefficients.data(), 5, 1.0, 1.0, nullptr, 0, o.data(), 0, o.data(), 0,
                                   workspace.data(), bytes, nullptr) == FCM_OK,
           "matrices without elements");
-    CHECK(std::memcmp(o, before, sizeof o) == 0, "something was written");
+    CHECK(o == before, "something was written");
 }

@@ -76,7 +76,7 @@ TEST(a_normalized_step_refuses_and_steps_nobody) {
             m.randomize(random);
             const auto before = w.randomize(random).values();
             for (const Place &place : plantings[p]) m[place.client][place.index] = kBad[p % 4];
-            const auto workspace = sum_workspace(kClients, kN);
+            const auto workspace = sum_workspace(device, kClients, kN);
             fcm_error error{};
             const auto step = [&](fcm_error *e) {
                 return fcm_vector_step(device, kClients, kN, FCM_STEP_NORMALIZED, 0.1, m.data(), m.stride(), w.data(),
@@ -100,10 +100,11 @@ TEST(a_projection_refuses_norms_that_are_no_numbers) {
             Random random(1);
             const auto h_before = h.randomize(random).values();
             const auto m_before = m.randomize(random).values();
-            const float v[2] = {1.0f, 2.0f};
-            const double norms[3] = {1.0, bad, bad};
+            const Vector<float> v{1.0f, 2.0f};
+            const Vector<double> norms{1.0, bad, bad};
             const auto project = [&](fcm_error *e) {
-                return fcm_project_compose_momentum(device, 3, 20000, 2, radius, norms, 0.5, h.data(), h.stride(), v, 0,
+                return fcm_project_compose_momentum(device, 3, 20000, 2, radius, norms.data(), 0.5, h.data(), h.stride(),
+                                                    v.data(), 0,
                                                     m.data(), m.stride(), e);
             };
             refused(FCM_NOT_FINITE, "fcm_project_compose_momentum", "a norm", project);
@@ -123,9 +124,9 @@ TEST(a_plain_projection_refuses_them_too) {
             Floats x(3, 20000, 1, 3);
             Random random(1);
             const auto before = x.randomize(random).values();
-            const double norms[3] = {1.0, bad, bad};
+            const Vector<double> norms{1.0, bad, bad};
             const auto project = [&](fcm_error *e) {
-                return fcm_project(device, 3, 20000, radius, norms, x.data(), x.stride(), e);
+                return fcm_project(device, 3, 20000, radius, norms.data(), x.data(), x.stride(), e);
             };
             refused(FCM_NOT_FINITE, "fcm_project", "a norm", project);
             fcm_error error{};
@@ -203,7 +204,7 @@ TEST(a_nan_gradient_is_reported_by_the_projection) {
     g.randomize(random);
     h.randomize(random);
     g[1][17000] = kNaN;
-    const auto workspace = sum_workspace(2, kN);
+    const auto workspace = sum_workspace(device, 2, kN);
     Doubles norms(1, 2);
     CHECK(fcm_storm(device, 2, kN, 0.5, g.data(), kN, g.data(), kN, h.data(), kN, norms.data(), workspace->data(),
                     workspace->bytes(), nullptr) == FCM_OK,
@@ -212,9 +213,9 @@ TEST(a_nan_gradient_is_reported_by_the_projection) {
           norms.data()[1]);
     Floats m(2, kN);
     const auto before = m.randomize(random).values();
-    const float v = 1.0f;
+    const Vector<float> v{1.0f};
     fcm_error error{};
-    CHECK(fcm_project_compose_momentum(device, 2, kN, 1, 1.0, norms.data(), 0.5, h.data(), kN, &v, 0, m.data(), kN,
+    CHECK(fcm_project_compose_momentum(device, 2, kN, 1, 1.0, norms.data(), 0.5, h.data(), kN, v.data(), 0, m.data(), kN,
                                        &error) ==
               FCM_NOT_FINITE,
           "project");
@@ -240,7 +241,7 @@ fcm_status newton_schulz(fcm_context *context, int64_t clients, const std::vecto
     int64_t bytes = 0;
     CHECK(fcm_newton_schulz_small_workspace(context, clients, kBlocks, kBlockCount, &bytes, nullptr) == FCM_OK,
           "query");
-    std::vector<double> workspace(static_cast<size_t>(bytes / 8));
+    Vector<double> workspace(static_cast<size_t>(bytes / 8));
     return fcm_newton_schulz_small(context, clients, kBlocks, kBlockCount, coefficients.data(),
                                    static_cast<int64_t>(coefficients.size() / 3), 1.0, 0.5, m.data(), m.stride(), o,
                                    o_stride,
@@ -329,7 +330,7 @@ TEST(a_matrix_out_of_range_is_left_and_the_others_stepped) {
                 int64_t bytes = 0;
                 CHECK(fcm_newton_schulz_small_workspace(device, kClients, blocks, 3, &bytes, nullptr) == FCM_OK,
                       "query");
-                std::vector<double> workspace(static_cast<size_t>(bytes / 8));
+                Vector<double> workspace(static_cast<size_t>(bytes / 8));
                 fcm_error error{};
                 CHECK(fcm_newton_schulz_small(device, kClients, blocks, 3, diverging.data(), 3, 1.0, 0.5, m.data(),
                                               m.stride(), out.data(), out.stride(), w.data(), w.stride(),

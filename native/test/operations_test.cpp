@@ -137,9 +137,9 @@ TEST(compose_momentum_is_the_kronecker_product) {
         for (const int64_t cols : {1, 3, 4}) {
             for (int64_t d = 1; d <= 4; ++d) {
                 const int64_t n = rows * cols;
-                std::vector<float> h(static_cast<size_t>(n * d));
-                std::vector<float> v(static_cast<size_t>(d));
-                std::vector<float> m(static_cast<size_t>(n), kNaN);
+                Vector<float> h(static_cast<size_t>(n * d));
+                Vector<float> v(static_cast<size_t>(d));
+                Vector<float> m(static_cast<size_t>(n), kNaN);
                 random.fill(h);
                 random.fill(v);
                 reference::Matrix matrix(rows, d * cols);
@@ -174,7 +174,7 @@ TEST(storm_matches_reference) {
         const auto g_new = c.operand(0, c.n);
         const auto g_old = c.operand(1, c.n);
         const auto h = c.operand(2, c.n);
-        const auto workspace = sum_workspace(c.clients, c.n);
+        const auto workspace = sum_workspace(context, c.clients, c.n);
         Doubles norms(1, c.clients, 1);
         const auto new_before = g_new->randomize(random).values();
         const auto old_before = g_old->randomize(random).values();
@@ -281,7 +281,7 @@ TEST(norm_matches_reference) {
     for_cases([&](fcm_context *context, const Case &c, Random &random) {
         const auto x = c.operand(0, c.n);
         const auto x_before = x->randomize(random).values();
-        const auto workspace = sum_workspace(c.clients, c.n);
+        const auto workspace = sum_workspace(context, c.clients, c.n);
         Doubles norms(1, c.clients, 1);
         fcm_error error{};
         CHECK(fcm_norm(context, c.clients, c.n, x->data(), x->stride(), norms.data(), workspace->data(),
@@ -300,7 +300,7 @@ TEST(vector_step_matches_reference) {
         const auto m = c.operand(0, c.n);
         const auto w = c.operand(1, c.n);
         const auto m_before = m->randomize(random).values();
-        const auto workspace = sum_workspace(c.clients, c.n);
+        const auto workspace = sum_workspace(context, c.clients, c.n);
         for (const int32_t rule : {FCM_STEP_PLAIN, FCM_STEP_NORMALIZED}) {
             const auto w_before = w->randomize(random).values();
             const double eta = 0.7;
@@ -383,21 +383,21 @@ TEST(adaptive_step_by_hand) {
         Device device(1, isa);
         for (const int32_t rule : {FCM_ADAM, FCM_YOGI}) {
             // v above, below and exactly at delta^2, and a first step from zero
-            const float delta[4] = {2.0f, -3.0f, 2.0f, -4.0f};
-            float m[4] = {4.0f, 1.0f, -2.0f, 0.0f};
-            float v[4] = {8.0f, 1.0f, 4.0f, 0.0f};
-            float w[4] = {10.0f, 10.0f, 10.0f, 10.0f};
-            CHECK(fcm_adaptive_step(device, 1, 4, rule, 0.5, 0.75, 0.25, 1.0, delta, 4, m, 4, v, 4, w, 4, nullptr) ==
-                      FCM_OK,
+            const Vector<float> delta{2.0f, -3.0f, 2.0f, -4.0f};
+            Vector<float> m{4.0f, 1.0f, -2.0f, 0.0f};
+            Vector<float> v{8.0f, 1.0f, 4.0f, 0.0f};
+            Vector<float> w{10.0f, 10.0f, 10.0f, 10.0f};
+            CHECK(fcm_adaptive_step(device, 1, 4, rule, 0.5, 0.75, 0.25, 1.0, delta.data(), 4, m.data(), 4, v.data(), 4,
+                                    w.data(), 4, nullptr) == FCM_OK,
                   "status");
             const float wanted_m[4] = {3.0f, -1.0f, 0.0f, -2.0f};
             const float adam[4] = {7.0f, 3.0f, 4.0f, 4.0f};
             const float yogi[4] = {7.0f, 3.25f, 4.0f, 4.0f};
             const float *wanted_v = rule == FCM_ADAM ? adam : yogi;
-            for (int j = 0; j < 4; ++j) {
+            for (size_t j = 0; j < 4; ++j) {
                 const double step = double{wanted_m[j]} / (std::sqrt(double{wanted_v[j]}) + 0.25);
                 CHECK(m[j] == wanted_m[j] && v[j] == wanted_v[j] && w[j] == static_cast<float>(10.0 + step),
-                      "isa %d, rule %d, element %d: m %g, v %g, w %g", isa, rule, j, double{m[j]}, double{v[j]},
+                      "isa %d, rule %d, element %zu: m %g, v %g, w %g", isa, rule, j, double{m[j]}, double{v[j]},
                       double{w[j]});
             }
         }
@@ -528,6 +528,48 @@ TEST(average_matches_reference) {
     });
 }
 
+// More clients than travel with one launch, or than are searched at once.
+TEST(hundreds_of_clients) {
+    Device device;
+    Random random(23);
+    for (const int64_t clients : {130, 256, 257, 300}) {
+        constexpr int64_t kN = 37;
+        Floats x(clients, kN, 1, 2);
+        Floats y(clients, kN, 2, 1);
+        const auto before = x.randomize(random).values();
+        fcm_error error{};
+        CHECK(fcm_top_k(device, clients, kN, 5, x.data(), x.stride(), y.data(), y.stride(), &error) == FCM_OK, "%s",
+              words(error));
+        std::vector<float> wanted(before.size(), 0.0f);
+        for (int64_t k = 0; k < clients; ++k) {
+            const auto order = reference::by_magnitude(kN, before.data() + k * kN);
+            for (size_t i = 0; i < 5; ++i) {
+                const auto at = static_cast<size_t>(k * kN + order[i]);
+                wanted[at] = before[at];
+            }
+        }
+        CHECK(y.is(wanted), "top k of %ld clients", long(clients));
+
+        std::vector<double> weights(static_cast<size_t>(clients));
+        double total = 0.0;
+        for (size_t k = 0; k < weights.size(); ++k) total += weights[k] = k % 7 == 3 ? 0.0 : 0.5 + 0.01 * double(k);
+        CHECK(fcm_average(device, clients, kN, weights.data(), x.data(), x.stride(), &error) == FCM_OK, "%s",
+              words(error));
+        for (int64_t j = 0; j < kN; ++j) {
+            double sum = 0.0;
+            for (int64_t k = 0; k < clients; ++k) {
+                sum += weights[static_cast<size_t>(k)] * double{before[static_cast<size_t>(k * kN + j)]};
+            }
+            const auto mean = static_cast<float>(sum / total);
+            for (int64_t k = 0; k < clients; ++k) {
+                CHECK(x[k][j] == mean, "client %ld of %ld, element %ld: %.9g, wanted %.9g", long(k), long(clients),
+                      long(j), double{x[k][j]}, double{mean});
+            }
+        }
+        CHECK(x.guards_intact() && y.guards_intact(), "guards");
+    }
+}
+
 TEST(all_finite_passes_finite_numbers) {
     for_cases([&](fcm_context *context, const Case &c, Random &random) {
         const auto x = c.operand(0, c.n);
@@ -580,7 +622,7 @@ TEST(norm_of_extreme_numbers) {
                 x[0][j] = value;
                 x[1][j] = static_cast<float>(random.uniform() * double{value});
             }
-            const auto workspace = sum_workspace(2, kN);
+            const auto workspace = sum_workspace(device, 2, kN);
             Doubles norms(1, 2);
             CHECK(fcm_norm(device, 2, kN, x.data(), x.stride(), norms.data(), workspace->data(), workspace->bytes(),
                            nullptr) == FCM_OK,
@@ -604,13 +646,13 @@ TEST(storm_keeps_the_norm_of_extreme_numbers) {
         g_new.fill(value);
         g_old.fill(value / 2);
         h.fill(value / 2);
-        const auto workspace = sum_workspace(1, kN);
-        double norm = 0.0;
-        CHECK(fcm_storm(device, 1, kN, 0.5, g_new.data(), kN, g_old.data(), kN, h.data(), kN, &norm, workspace->data(),
-                        workspace->bytes(), nullptr) == FCM_OK,
+        const auto workspace = sum_workspace(device, 1, kN);
+        Doubles norm(1, 1);
+        CHECK(fcm_storm(device, 1, kN, 0.5, g_new.data(), kN, g_old.data(), kN, h.data(), kN, norm.data(),
+                        workspace->data(), workspace->bytes(), nullptr) == FCM_OK,
               "status");
         const double wanted = double{value} * std::sqrt(double{kN});
-        CHECK(std::fabs(norm / wanted - 1.0) <= 1e-12, "%.17g, wanted %.17g", norm, wanted);
+        CHECK(std::fabs(norm.data()[0] / wanted - 1.0) <= 1e-12, "%.17g, wanted %.17g", norm.data()[0], wanted);
     }
 }
 
@@ -623,7 +665,7 @@ TEST(normalized_step_of_extreme_numbers) {
         Floats w(1, kN);
         m.fill(value);
         w.fill(0.0f);
-        const auto workspace = sum_workspace(1, kN);
+        const auto workspace = sum_workspace(device, 1, kN);
         CHECK(fcm_vector_step(device, 1, kN, FCM_STEP_NORMALIZED, 1.0, m.data(), kN, w.data(), kN, workspace->data(),
                               workspace->bytes(), nullptr) == FCM_OK,
               "status");
@@ -643,10 +685,10 @@ TEST(projection_of_extreme_numbers) {
         h.randomize(random);
         for (int64_t j = 0; j < 64; ++j) h.data()[j] *= 1e35f;
         m.fill(0.0f);
-        const float one = 1.0f;
-        const double norm = reference::norm(64, h.data());
-        CHECK(fcm_project_compose_momentum(device, 1, 64, 1, radius, &norm, 1.0, h.data(), 64, &one, 1, m.data(), 64,
-                                           nullptr) == FCM_OK,
+        const Vector<float> one{1.0f};
+        const Vector<double> norm{reference::norm(64, h.data())};
+        CHECK(fcm_project_compose_momentum(device, 1, 64, 1, radius, norm.data(), 1.0, h.data(), 64, one.data(), 1,
+                                           m.data(), 64, nullptr) == FCM_OK,
               "status");
         const double after = reference::norm(64, h.data());
         CHECK(std::fabs(after / radius - 1.0) <= 1e-6, "the norm is %g, the radius %g", after, radius);
@@ -661,8 +703,8 @@ TEST(project_of_extreme_numbers) {
             Random random(5);
             x.randomize(random);
             for (int64_t j = 0; j < 67; ++j) x.data()[j] *= 1e35f;
-            const double norm = reference::norm(67, x.data());
-            CHECK(fcm_project(device, 1, 67, radius, &norm, x.data(), 67, nullptr) == FCM_OK, "status");
+            const Vector<double> norm{reference::norm(67, x.data())};
+            CHECK(fcm_project(device, 1, 67, radius, norm.data(), x.data(), 67, nullptr) == FCM_OK, "status");
             const double after = reference::norm(67, x.data());
             CHECK(std::fabs(after / radius - 1.0) <= 1e-6, "isa %d: the norm is %g, the radius %g", isa, after, radius);
         }
@@ -708,24 +750,25 @@ TEST(a_fresh_start_does_not_read_the_old_output) {
         CHECK(fcm_ema(device, 2, kN, 1.0, x.data(), kN, y.data(), kN, nullptr) == FCM_OK, "ema");
         CHECK(y.is(x_values), "isa %d: ema with a = 1 is no copy", isa);
 
-        const float v[2] = {1.0f, 1.0f};
+        const Vector<float> v{1.0f, 1.0f};
         y.fill(kNaN);
-        CHECK(fcm_compose_momentum(device, 2, kN, 1, 1.0, x.data(), kN, v, 1, y.data(), kN, nullptr) == FCM_OK,
+        CHECK(fcm_compose_momentum(device, 2, kN, 1, 1.0, x.data(), kN, v.data(), 1, y.data(), kN,
+                                   nullptr) == FCM_OK,
               "compose");
         CHECK(y.is(x_values), "isa %d: compose with b = 1 and v = 1 is no copy", isa);
 
-        const double norms[2] = {1e-3, 1e-3};
+        const Vector<double> norms{1e-3, 1e-3};
         y.fill(kNaN);
-        CHECK(fcm_project_compose_momentum(device, 2, kN, 1, 1.0, norms, 1.0, x.data(), kN, v, 1, y.data(), kN,
-                                           nullptr) ==
+        CHECK(fcm_project_compose_momentum(device, 2, kN, 1, 1.0, norms.data(), 1.0, x.data(), kN, v.data(), 1, y.data(),
+                                           kN, nullptr) ==
                   FCM_OK,
               "project");
         CHECK(y.is(x_values), "isa %d: project with b = 1 and v = 1 is no copy", isa);
 
-        const double large[2] = {4.0, 4.0};
+        const Vector<double> large{4.0, 4.0};
         y.fill(kNaN);
-        CHECK(fcm_project_compose_momentum(device, 2, kN, 1, 1.0, large, 1.0, x.data(), kN, v, 1, y.data(), kN,
-                                           nullptr) ==
+        CHECK(fcm_project_compose_momentum(device, 2, kN, 1, 1.0, large.data(), 1.0, x.data(), kN, v.data(), 1, y.data(),
+                                           kN, nullptr) ==
                   FCM_OK,
               "project");
         CHECK(y.is(x.values()), "isa %d: project with b = 1 reads M outside the ball", isa);
@@ -738,18 +781,18 @@ TEST(an_infinite_radius_leaves_h_alone) {
     Random random(13);
     Floats h(3, 600, 1, 2);
     Floats m(3, 200);
-    const float v[3] = {0.5f, -1.0f, 2.0f};
+    const Vector<float> v{0.5f, -1.0f, 2.0f};
     const auto before = h.randomize(random).values();
     m.fill(0.0f);
-    const double norms[3] = {0.0, 1e300, 1.0};
-    CHECK(fcm_project_compose_momentum(device, 3, 200, 3, double{kInf}, norms, 0.5, h.data(), h.stride(), v, 0,
-                                       m.data(), m.stride(), nullptr) == FCM_OK,
+    const Vector<double> norms{0.0, 1e300, 1.0};
+    CHECK(fcm_project_compose_momentum(device, 3, 200, 3, double{kInf}, norms.data(), 0.5, h.data(), h.stride(),
+                                       v.data(), 0, m.data(), m.stride(), nullptr) == FCM_OK,
           "status");
     CHECK(h.is(before), "h was written");
     Floats other(3, 200);
     other.fill(0.0f);
-    CHECK(fcm_compose_momentum(device, 3, 200, 3, 0.5, h.data(), h.stride(), v, 0, other.data(), other.stride(),
-                               nullptr) ==
+    CHECK(fcm_compose_momentum(device, 3, 200, 3, 0.5, h.data(), h.stride(), v.data(), 0, other.data(),
+                               other.stride(), nullptr) ==
               FCM_OK,
           "status");
     CHECK(m.is(other.values()), "without a projection both give the same bits");
@@ -760,8 +803,8 @@ TEST(an_infinite_radius_projects_nobody) {
     Random random(14);
     Floats x(3, 20000, 1, 2);
     const auto before = x.randomize(random).values();
-    const double norms[3] = {0.0, 1e300, 1.0};
-    CHECK(fcm_project(device, 3, 20000, double{kInf}, norms, x.data(), x.stride(), nullptr) == FCM_OK, "status");
+    const Vector<double> norms{0.0, 1e300, 1.0};
+    CHECK(fcm_project(device, 3, 20000, double{kInf}, norms.data(), x.data(), x.stride(), nullptr) == FCM_OK, "status");
     CHECK(x.is(before), "x was written");
 }
 
@@ -773,7 +816,7 @@ TEST(a_zero_vector_takes_no_normalized_step) {
     m.randomize(random);
     for (int64_t j = 0; j < 30000; ++j) m[0][j] = j % 2 == 0 ? 0.0f : -0.0f;
     const auto before = w.randomize(random).values();
-    const auto workspace = sum_workspace(2, 30000);
+    const auto workspace = sum_workspace(device, 2, 30000);
     CHECK(fcm_vector_step(device, 2, 30000, FCM_STEP_NORMALIZED, 0.1, m.data(), 30000, w.data(), 30000,
                           workspace->data(), workspace->bytes(), nullptr) == FCM_OK,
           "status");
@@ -799,7 +842,7 @@ TEST(stride_zero_is_a_broadcast) {
     }
     std::vector<float> start(static_cast<size_t>(kClients * kN));
     random.fill(start);
-    const auto workspace = sum_workspace(kClients, kN);
+    const auto workspace = sum_workspace(device, kClients, kN);
     Doubles norms(1, kClients);
 
     // each operation with a as its first input and b as its second
@@ -910,7 +953,7 @@ TEST(empty_batches_do_nothing) {
               "all_finite %ld x %ld", k, j);
         CHECK(client == -1 && index == -1, "all_finite %ld x %ld found (%ld, %ld)", k, j, long(client), long(index));
         int64_t bytes = 7;
-        CHECK(fcm_sum_workspace(clients, n, &bytes, nullptr) == FCM_OK && bytes == 0, "%ld x %ld: %ld bytes", k, j,
+        CHECK(fcm_sum_workspace(device, clients, n, &bytes, nullptr) == FCM_OK && bytes == 0, "%ld x %ld: %ld bytes", k, j,
               long(bytes));
     }
     CHECK(fcm_triad(device, 0, 1.0f, nullptr, nullptr, nullptr, 0, nullptr) == FCM_OK, "triad");
@@ -929,7 +972,7 @@ TEST(empty_batches_write_nothing) {
     const auto norms_before = norms.fill(4.0).values();
     const auto workspace_before = workspace.fill(5.0).values();
     const double weights[3] = {1.0, 2.0, 3.0};
-    const float v[1] = {2.0f};
+    const Vector<float> v{2.0f};
     const std::pair<int64_t, int64_t> empties[] = {{0, 4}, {3, 0}};
     for (const auto &[clients, n] : empties) {
         CHECK(fcm_ema(device, clients, n, 1.0, x.data(), 4, y.data(), 4, nullptr) == FCM_OK, "ema");
@@ -938,7 +981,7 @@ TEST(empty_batches_write_nothing) {
         CHECK(fcm_storm(device, clients, n, 1.0, x.data(), 4, x.data(), 4, y.data(), 4, norms.data(), workspace.data(),
                         workspace.bytes(), nullptr) == FCM_OK,
               "storm");
-        CHECK(fcm_project_compose_momentum(device, clients, n, 1, 0.5, norms.data(), 1.0, y.data(), 4, v, 0,
+        CHECK(fcm_project_compose_momentum(device, clients, n, 1, 0.5, norms.data(), 1.0, y.data(), 4, v.data(), 0,
                                            x.data(), 4, nullptr) == FCM_OK,
               "project");
         CHECK(fcm_norm(device, clients, n, x.data(), 4, norms.data(), workspace.data(), workspace.bytes(),

@@ -1,5 +1,5 @@
 // fcm::overlap against a model that marks every byte: all small cases, none left out.
-#include "../cpu/arguments.h"
+#include "../common/arguments.h"
 
 #include <bitset>
 

@@ -131,7 +131,8 @@ inline Matrix times(const Matrix &a, const Matrix &b) {
 }
 
 // v kron I_n for a column v: d n rows, n columns.
-inline Matrix kronecker_identity(const std::vector<float> &v, int64_t n) {
+template <class Numbers>
+Matrix kronecker_identity(const Numbers &v, int64_t n) {
     Matrix result(static_cast<int64_t>(v.size()) * n, n);
     for (int64_t i = 0; i < static_cast<int64_t>(v.size()); ++i) {
         for (int64_t j = 0; j < n; ++j) result.at(i * n + j, j) = double{v[static_cast<size_t>(i)]};

@@ -8,6 +8,7 @@ namespace {
 constexpr int64_t kClients = 3;
 constexpr int64_t kN = 8;
 constexpr int64_t kD = 2;
+constexpr int64_t kPiece = kOnDevice ? 4096 : 16384;  // elements that share one place of a workspace for sums
 constexpr int64_t kMost = 5;  // operands an operation has at most
 
 // One operand of an operation: `length` elements a client, or in all when it is not a batch (`strided` false).
@@ -17,6 +18,7 @@ struct Operand {
     bool written;
     bool strided;
     int64_t element;  // bytes
+    bool host = false;  // read there: on a device, memory of its own
 
     int64_t clients() const { return strided ? kClients : 1; }
     int64_t bytes() const { return clients() * length * element; }  // packed
@@ -25,6 +27,7 @@ struct Operand {
 Operand read(const char *name, int64_t length) { return {name, length, false, true, 4}; }
 Operand write(const char *name, int64_t length) { return {name, length, true, true, 4}; }
 Operand doubles(const char *name, int64_t length, bool written) { return {name, length, written, false, 8}; }
+Operand on_the_host(const char *name, int64_t length) { return {name, length, false, false, 8, true}; }
 
 // Where the operands lie and how far apart their pieces are.
 struct Placement {
@@ -101,7 +104,7 @@ std::vector<Operation> operations(fcm_context *context) {
              return fcm_top_k(c, kClients, kN, kN / 2, p.floats(0), p.stride[0], p.floats(1), p.stride[1], e);
          },
          1, 0},
-        {"fcm_average", {write("x", kN), doubles("weights", kClients, false)},
+        {"fcm_average", {write("x", kN), on_the_host("weights", kClients)},
          [](fcm_context *c, const Placement &p, fcm_error *e) {
              return fcm_average(c, kClients, kN, p.numbers(1), p.floats(0), p.stride[0], e);
          }},
@@ -129,16 +132,16 @@ class Arena {
             const auto value = static_cast<float>(0.6 + 0.3 * random.uniform());
             std::memcpy(bytes_.data() + i, &value, sizeof value);
         }
-        before_ = bytes_;
+        before_.assign(bytes_.begin(), bytes_.end());
         // vectors of char promise no alignment
         base_ = bytes_.data() + (-reinterpret_cast<uintptr_t>(bytes_.data()) & 63);
     }
     char *at(int64_t offset) { return base_ + offset; }
-    bool untouched() const { return bytes_ == before_; }
+    bool untouched() const { return std::equal(bytes_.begin(), bytes_.end(), before_.begin(), before_.end()); }
     void restore() { std::copy(before_.begin(), before_.end(), bytes_.begin()); }
 
    private:
-    std::vector<char> bytes_;
+    Vector<char> bytes_;
     std::vector<char> before_;
     char *base_ = nullptr;
 };
@@ -204,7 +207,8 @@ TEST(overlapping_operands_are_refused) {
                     const bool in_place = placing.at == packed.at[i] && operation.in_place_output >= 0 &&
                                           std::min(i, j) == size_t(operation.in_place_input) &&
                                           std::max(i, j) == size_t(operation.in_place_output);
-                    if (placing.overlaps && (operands[i].written || operands[j].written) && !in_place) {
+                    const bool elsewhere = kOnDevice && operands[i].host != operands[j].host;
+                    if (placing.overlaps && (operands[i].written || operands[j].written) && !in_place && !elsewhere) {
                         refused(FCM_INVALID_ARGUMENT, operation.function, words,
                                 [&](fcm_error *e) { return operation.call(device, p, e); });
                         CHECK(arena.untouched(), "%s, %s: something was written", operation.function, words);
@@ -269,7 +273,7 @@ TEST(interleaved_operands_are_told_apart) {
 
 TEST(different_strides_collide_or_not) {
     Device device;
-    std::vector<float> memory(64, 1.0f);
+    Vector<float> memory(64, 1.0f);
     const auto ema = [&](int64_t x, int64_t x_stride, int64_t y, int64_t y_stride, fcm_error *e) {
         return fcm_ema(device, 3, 2, 0.5, memory.data() + x, x_stride, memory.data() + y, y_stride, e);
     };
@@ -290,7 +294,7 @@ TEST(different_strides_collide_or_not) {
 // The stride of a single client means nothing, so it must neither hide an overlap nor overflow.
 TEST(the_stride_of_one_client_does_not_matter) {
     Device device;
-    std::vector<float> memory(32, 1.0f);
+    Vector<float> memory(32, 1.0f);
     for (const int64_t stride : {int64_t{0}, int64_t{1}, int64_t{3}, int64_t{10}, INT64_MAX / 4, INT64_MAX}) {
         const auto ema = [&](int64_t x, int64_t y, int64_t y_stride, fcm_error *e) {
             return fcm_ema(device, 1, 10, 0.5, memory.data() + x, stride, memory.data() + y, y_stride, e);
@@ -313,10 +317,10 @@ TEST(the_stride_of_one_client_does_not_matter) {
 
 TEST(newton_schulz_blocks_must_not_collide) {
     Device device;
-    std::vector<float> m(64, 1.0f), o(64, 2.0f), w(64, 3.0f);
+    Vector<float> m(64, 1.0f), o(64, 2.0f), w(64, 3.0f);
     const auto o_before = o;
     const auto w_before = w;
-    std::vector<double> workspace(1 << 12);
+    Vector<double> workspace(1 << 12);
     const auto run = [&](const std::vector<fcm_matrix_block> &blocks, float *out, int64_t out_stride, float *weights,
                          fcm_error *e) {
         return fcm_newton_schulz_small(device, 2, blocks.data(), int64_t(blocks.size()), kCoefficients, 1, 1.0, 0.5,
@@ -327,7 +331,7 @@ TEST(newton_schulz_blocks_must_not_collide) {
                             int64_t out_stride, float *weights) {
         refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_small", what,
                 [&](fcm_error *e) { return run(blocks, out, out_stride, weights, e); });
-        CHECK(o == o_before && w == w_before && m == std::vector<float>(64, 1.0f), "%s: something was written", what);
+        CHECK(o == o_before && w == w_before && m == Vector<float>(64, 1.0f), "%s: something was written", what);
     };
     const std::vector<fcm_matrix_block> good = {{2, 3, 0, 0, 0, 1.0}, {2, 2, 6, 6, 6, 1.0}};
     auto blocks = good;
@@ -371,8 +375,8 @@ TEST(newton_schulz_blocks_must_not_collide) {
 
 TEST(bad_numbers_are_refused) {
     Device device;
-    std::vector<float> x(32, 1.0f), y(32, 1.0f), z(32, 1.0f);
-    std::vector<double> norms(4, 1.0), workspace(4096);
+    Vector<float> x(32, 1.0f), y(32, 1.0f), z(32, 1.0f);
+    Vector<double> norms(4, 1.0), workspace(4096);
     const auto y_before = y;
     const auto refuse = [&](const char *function, const char *what, auto call) {
         refused(FCM_INVALID_ARGUMENT, function, what, call);
@@ -525,7 +529,9 @@ TEST(null_and_misaligned_operands_are_refused) {
     refused(FCM_INVALID_ARGUMENT, "fcm_all_finite", "null context",
             [&](fcm_error *e) { return fcm_all_finite(nullptr, 1, 1, &x, 1, &place, &place, e); });
     refused(FCM_INVALID_ARGUMENT, "fcm_sum_workspace", "null answer",
-            [&](fcm_error *e) { return fcm_sum_workspace(1, 1, nullptr, e); });
+            [&](fcm_error *e) { return fcm_sum_workspace(device, 1, 1, nullptr, e); });
+    refused(FCM_INVALID_ARGUMENT, "fcm_sum_workspace", "null context",
+            [&](fcm_error *e) { return fcm_sum_workspace(nullptr, 1, 1, &place, e); });
     refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_small_workspace", "null answer",
             [&](fcm_error *e) { return fcm_newton_schulz_small_workspace(device, 1, kBlocks, 2, nullptr, e); });
     refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_small_workspace", "null table",
@@ -647,19 +653,19 @@ TEST(workspace_queries) {
     Device device(2);
     int64_t bytes = -7;
     const auto sums = [&](int64_t clients, int64_t n) {
-        return fcm_sum_workspace(clients, n, &bytes, nullptr) == FCM_OK ? bytes : -1;
+        return fcm_sum_workspace(device, clients, n, &bytes, nullptr) == FCM_OK ? bytes : -1;
     };
-    // one double a piece of 16384 elements, also where int32 would not do
-    CHECK(sums(1, 1) == 8 && sums(3, 16384) == 24 && sums(3, 16385) == 48, "small");
+    // one double a piece, also where int32 would not do
+    CHECK(sums(1, 1) == 8 && sums(3, kPiece) == 24 && sums(3, kPiece + 1) == 48, "small");
     CHECK(sums(int64_t{1} << 32, 1) == int64_t{8} << 32, "2^32 clients: %ld", long(bytes));
-    CHECK(sums(1, int64_t{1} << 50) == int64_t{8} << 36, "2^50 elements: %ld", long(bytes));
-    CHECK(sums(1, INT64_MAX) == int64_t{8} << 49, "INT64_MAX elements: %ld", long(bytes));
+    CHECK(sums(1, int64_t{1} << 50) == (int64_t{8} << 50) / kPiece, "2^50 elements: %ld", long(bytes));
+    CHECK(sums(1, INT64_MAX) == 8 * (INT64_MAX / kPiece + 1), "INT64_MAX elements: %ld", long(bytes));
     const std::pair<int64_t, int64_t> bad[] = {{INT64_MAX, INT64_MAX}, {int64_t{1} << 60, 1}, {-1, 1}, {1, -1},
                                                {int64_t{1} << 32, int64_t{1} << 62}, {INT64_MIN, INT64_MIN}};
     bytes = -7;
     for (const auto &[clients, n] : bad) {
         refused(FCM_INVALID_ARGUMENT, "fcm_sum_workspace", "a bad size",
-                [&, c = clients, l = n](fcm_error *e) { return fcm_sum_workspace(c, l, &bytes, e); });
+                [&, c = clients, l = n](fcm_error *e) { return fcm_sum_workspace(device, c, l, &bytes, e); });
     }
     const auto refuse = [&](const char *what, int64_t clients, const fcm_matrix_block &block) {
         refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_small_workspace", what,
@@ -696,8 +702,9 @@ TEST(a_workspace_one_byte_too_small_is_refused) {
     Doubles norms(1, 2);
     const auto norms_before = norms.fill(7.0).values();
     int64_t bytes = 0;
-    CHECK(fcm_sum_workspace(2, kLong, &bytes, nullptr) == FCM_OK && bytes == 32, "%ld bytes", long(bytes));
-    std::vector<double> workspace(static_cast<size_t>(bytes / 8));
+    CHECK(fcm_sum_workspace(device, 2, kLong, &bytes, nullptr) == FCM_OK && bytes == 16 * (kLong / kPiece + 1), "%ld bytes",
+          long(bytes));
+    Vector<double> workspace(static_cast<size_t>(bytes / 8));
     for (const int64_t given : {bytes - 1, int64_t{0}, int64_t{-1}, INT64_MIN}) {
         refused(FCM_INVALID_ARGUMENT, "fcm_storm", "workspace", [&](fcm_error *e) {
             return fcm_storm(device, 2, kLong, 0.5, x.data(), kLong, z.data(), kLong, y.data(), kLong, norms.data(),
@@ -715,7 +722,7 @@ TEST(a_workspace_one_byte_too_small_is_refused) {
     const fcm_matrix_block blocks[] = {{2, 3, 0, 0, 0, 1.0}, {100, 120, 6, 6, 6, 1.0},
                                        {5, 1, 12006, 12006, 12006, 1.0}};
     CHECK(fcm_newton_schulz_small_workspace(device, 2, blocks, 3, &bytes, nullptr) == FCM_OK, "query");
-    std::vector<double> room(static_cast<size_t>(bytes / 8));
+    Vector<double> room(static_cast<size_t>(bytes / 8));
     refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_small", "workspace", [&](fcm_error *e) {
         return fcm_newton_schulz_small(device, 2, blocks, 3, kCoefficients, 1, 1.0, 0.5, x.data(), kLong, y.data(),
                                        kLong, nullptr, 0, room.data(), bytes - 1, e);

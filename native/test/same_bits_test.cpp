@@ -11,17 +11,17 @@ constexpr int64_t kD = 3;
 
 using Bits = std::vector<unsigned char>;
 
-template <class T>
-void append(Bits &bits, const std::vector<T> &values) {
+template <class Numbers>
+void append(Bits &bits, const Numbers &values) {
     const auto *bytes = reinterpret_cast<const unsigned char *>(values.data());
-    bits.insert(bits.end(), bytes, bytes + values.size() * sizeof(T));
+    bits.insert(bits.end(), bytes, bytes + values.size() * sizeof values[0]);
 }
 
 // Every operation once, on numbers that are the same in each call; what it wrote, under its name.
 std::map<std::string, Bits> element_wise(int32_t threads, int32_t isa) {
     Device device(threads, isa);
     Random random(1);
-    std::vector<float> wide(kClients * kN * kD), first(kClients * kN), second(kClients * kN), v(kClients * kD);
+    Vector<float> wide(kClients * kN * kD), first(kClients * kN), second(kClients * kN), v(kClients * kD);
     random.fill(wide);
     random.fill(first);
     random.fill(second);
@@ -29,13 +29,13 @@ std::map<std::string, Bits> element_wise(int32_t threads, int32_t isa) {
     // far apart in size, so that a sum in another order would show
     for (size_t i = 0; i < first.size(); i += 97) first[i] *= 1e4f;
     const double weights[kClients] = {0.1, 0.7, 0.0, 1.3, 2.9};
-    std::vector<double> norms(kClients);
+    Vector<double> norms(kClients);
     int64_t bytes = 0;
-    CHECK(fcm_sum_workspace(kClients, kN, &bytes, nullptr) == FCM_OK, "query");
-    std::vector<double> workspace(static_cast<size_t>(bytes / 8));
+    CHECK(fcm_sum_workspace(device, kClients, kN, &bytes, nullptr) == FCM_OK, "query");
+    Vector<double> workspace(static_cast<size_t>(bytes / 8));
 
     std::map<std::string, Bits> all;
-    std::vector<float> out = second;
+    Vector<float> out = second;
     const auto keep = [&](const char *name, fcm_status status) {
         CHECK(status == FCM_OK, "%s: status %d", name, status);
         append(all[name], out);
@@ -50,7 +50,7 @@ std::map<std::string, Bits> element_wise(int32_t threads, int32_t isa) {
     CHECK(fcm_norm(device, kClients, kN, first.data(), kN, norms.data(), workspace.data(), bytes, nullptr) == FCM_OK,
           "norm");
     append(all["norm"], norms);
-    std::vector<float> h = wide;
+    Vector<float> h = wide;
     keep("project_compose_momentum",
          fcm_project_compose_momentum(device, kClients, kN, kD, norms[2], norms.data(), 0.3, h.data(), kN * kD,
                                       v.data(), kD, out.data(), kN, nullptr));
@@ -62,10 +62,10 @@ std::map<std::string, Bits> element_wise(int32_t threads, int32_t isa) {
     keep("project", fcm_project(device, kClients, kN, norms[2], norms.data(), out.data(), kN, nullptr));
     for (const int32_t rule : {FCM_ADAM, FCM_YOGI}) {
         const char *name = rule == FCM_ADAM ? "adam" : "yogi";
-        std::vector<float> m = second;
+        Vector<float> m = second;
         // 0.9 m + 0.1 delta all but cancels, so that the rounding of a product in double shows
         for (size_t i = 0; i < m.size(); i += 3) m[i] = first[i] / -9.0f;
-        std::vector<float> squares = second;
+        Vector<float> squares = second;
         for (float &value : squares) value *= value;
         keep(name, fcm_adaptive_step(device, kClients, kN, rule, 0.9, 0.99, 1e-3, 0.3, first.data(), kN, m.data(), kN,
                                      squares.data(), kN, out.data(), kN, nullptr));
@@ -94,7 +94,7 @@ Bits newton_schulz(int32_t threads, int32_t isa) {
         length += rows * cols;
     }
     const double coefficients[] = {8.2, -23.5, 17.3, 4.1, -2.9, 0.54, 3.4445, -4.7750, 2.0315};
-    std::vector<float> m(static_cast<size_t>(kClients * length)), o(m.size()), w(m.size());
+    Vector<float> m(static_cast<size_t>(kClients * length)), o(m.size()), w(m.size());
     Random random(2);
     random.fill(m);
     random.fill(w);
@@ -103,7 +103,7 @@ Bits newton_schulz(int32_t threads, int32_t isa) {
     CHECK(fcm_newton_schulz_small_workspace(device, kClients, blocks.data(), count, &bytes, nullptr) == FCM_OK,
           "query");
     // what a workspace held before must not matter either
-    std::vector<double> workspace(static_cast<size_t>(bytes / 8), threads == 1 ? 0.0 : double{kNaN});
+    Vector<double> workspace(static_cast<size_t>(bytes / 8), threads == 1 ? 0.0 : double{kNaN});
     CHECK(fcm_newton_schulz_small(device, kClients, blocks.data(), count, coefficients, 3, 1.02, 0.1, m.data(), length,
                                   o.data(), length, w.data(), length, workspace.data(), bytes, nullptr) == FCM_OK,
           "newton_schulz_small");

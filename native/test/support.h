@@ -15,7 +15,27 @@
 #include "fedcomuon.h"
 #include "reference.h"
 
-#if defined(__SANITIZE_ADDRESS__)
+// Where the tests run, and memory for what they hand over: on the CPU it is the host's own.
+#if defined(FCM_TEST_KIND)
+#include "mirror.h"
+constexpr int32_t kTestKind = FCM_TEST_KIND;
+template <class T>
+using Vector = std::vector<T, MirrorAllocator<T>>;
+inline void *take_memory(size_t bytes) { return Mirror::instance().allocate(bytes); }
+inline void give_memory(void *memory) { Mirror::instance().release(memory); }
+#else
+constexpr int32_t kTestKind = FCM_CPU;
+template <class T>
+using Vector = std::vector<T>;
+constexpr std::align_val_t kMemoryAlignment{64};
+inline void *take_memory(size_t bytes) { return ::operator new(bytes, kMemoryAlignment); }
+inline void give_memory(void *memory) { ::operator delete(memory, kMemoryAlignment); }
+#endif
+constexpr bool kOnDevice = kTestKind != FCM_CPU;
+
+// A device reads all of an operand's memory between calls, guards included, so there they are not out of bounds; it is
+// the simulated device that watches its own bounds.
+#if defined(__SANITIZE_ADDRESS__) && !defined(FCM_TEST_KIND)
 #include <sanitizer/asan_interface.h>
 #else
 #define ASAN_POISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
@@ -36,7 +56,7 @@ class Device {
    public:
     explicit Device(int32_t threads = 2, int32_t isa = FCM_ISA_AUTO) {
         fcm_error error{};
-        CHECK(fcm_context_create(FCM_CPU, 0, threads, isa, &context_, &error) == FCM_OK, "%s", error.message);
+        CHECK(fcm_context_create(kTestKind, 0, threads, isa, &context_, &error) == FCM_OK, "%s", error.message);
     }
     ~Device() { fcm_context_destroy(context_); }
     Device(const Device &) = delete;
@@ -48,8 +68,9 @@ class Device {
     fcm_context *context_ = nullptr;
 };
 
-// Every instruction set of this machine, the plainest first.
+// Every instruction set of this machine, the plainest first; a GPU has one.
 inline std::vector<int32_t> isas() {
+    if (kOnDevice) return {FCM_ISA_AUTO};
     fcm_device_info info{};
     CHECK(fcm_device_describe(0, &info, nullptr) == FCM_OK, "the CPU cannot be described");
     std::vector<int32_t> all;
@@ -94,7 +115,7 @@ class Batch {
           stride_(n + gap),
           first_(kGuard + shift),
           total_(first_ + clients * (n + gap) + kGuard),
-          storage_(static_cast<uint32_t *>(::operator new(static_cast<size_t>(total_) * sizeof(T), kAlignment))) {
+          storage_(static_cast<uint32_t *>(take_memory(static_cast<size_t>(total_) * sizeof(T)))) {
         for (int64_t i = 0; i < words(); ++i) storage_.get()[i] = guard(i);
         poison();
     }
@@ -116,7 +137,8 @@ class Batch {
     int64_t stride() const { return stride_; }
     int64_t bytes() const { return clients_ * n_ * static_cast<int64_t>(sizeof(T)); }
 
-    Batch &set(const std::vector<T> &values) {
+    template <class Numbers>
+    Batch &set(const Numbers &values) {
         for (int64_t k = 0; k < clients_; ++k) {
             std::memcpy((*this)[k], values.data() + k * n_, static_cast<size_t>(n_) * sizeof(T));
         }
@@ -157,11 +179,10 @@ class Batch {
     }
 
    private:
-    static constexpr std::align_val_t kAlignment{64};
     static constexpr int64_t kGuard = 32;
 
     struct Free {
-        void operator()(uint32_t *memory) const { ::operator delete(memory, kAlignment); }
+        void operator()(uint32_t *memory) const { give_memory(memory); }
     };
 
     // NaN as a float and, in either half, as a double.
@@ -191,9 +212,9 @@ using Floats = Batch<float>;
 using Doubles = Batch<double>;
 
 // Room for the sums, exactly as much as the library asks for.
-inline std::unique_ptr<Doubles> sum_workspace(int64_t clients, int64_t n) {
+inline std::unique_ptr<Doubles> sum_workspace(const fcm_context *context, int64_t clients, int64_t n) {
     int64_t bytes = -1;
-    CHECK(fcm_sum_workspace(clients, n, &bytes, nullptr) == FCM_OK, "clients %ld, n %ld", long(clients), long(n));
+    CHECK(fcm_sum_workspace(context, clients, n, &bytes, nullptr) == FCM_OK, "clients %ld, n %ld", long(clients), long(n));
     CHECK(bytes >= 0 && bytes % 8 == 0, "%ld bytes", long(bytes));
     return std::make_unique<Doubles>(1, bytes / 8, 1);
 }

@@ -1,0 +1,46 @@
+// How an entry point says no: a status for the return value, words for the caller's fcm_error.
+#pragma once
+
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "fedcomuon.h"
+
+namespace fcm {
+
+struct Place {
+    int64_t client = -1;
+    int64_t block = -1;
+    int64_t index = -1;
+};
+
+__attribute__((format(printf, 4, 5))) inline fcm_status fail(fcm_error *error, fcm_status status, Place place,
+                                                             const char *format, ...) {
+    if (error != nullptr) {
+        *error = fcm_error{status, 0, place.client, place.block, place.index, {}};
+        va_list arguments;
+        va_start(arguments, format);
+        std::vsnprintf(error->message, sizeof error->message, format, arguments);
+        va_end(arguments);
+    }
+    return status;
+}
+
+// Nothing may cross the C boundary by exception; `body` is everything an entry point does.
+template <class Body>
+fcm_status guarded(const char *function, fcm_error *error, Body &&body) noexcept {
+    try {
+        return body();
+    } catch (const std::bad_alloc &) {
+        return fail(error, FCM_OUT_OF_MEMORY, {}, "%s: out of host memory", function);
+    } catch (const std::exception &e) {
+        return fail(error, FCM_INTERNAL, {}, "%s: %s", function, e.what());
+    } catch (...) {
+        return fail(error, FCM_INTERNAL, {}, "%s: unknown fault", function);
+    }
+}
+
+}  // namespace fcm

@@ -1,0 +1,120 @@
+// What kernels share: how threads divide the elements of a batch, vector loads, and sums in a fixed order.
+#pragma once
+
+#include <cstdint>
+
+#include "portable.h"
+
+// A parameter that a kernel indexes: without this word nvcc copies it to every thread's own memory first.
+#ifdef FCM_CUDASIM
+#define FCM_GRID_CONSTANT
+#else
+#define FCM_GRID_CONSTANT __grid_constant__
+#endif
+
+namespace fcm {
+
+constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / 32;
+constexpr unsigned kWholeWarp = 0xffffffffu;
+
+// Elements of one client that a block takes at a time: four a thread, one vector load.
+constexpr int64_t kChunk = 4 * kThreads;
+
+__host__ __device__ inline int64_t parts_of(int64_t n, int64_t part) { return n / part + (n % part != 0 ? 1 : 0); }
+
+template <int W>
+__device__ __forceinline__ void load(const float *from, float (&value)[W]) {
+    static_assert(W == 1 || W == 4, "one element or a vector of four");
+    if constexpr (W == 4) {
+        const float4 four = *reinterpret_cast<const float4 *>(from);
+        value[0] = four.x;
+        value[1] = four.y;
+        value[2] = four.z;
+        value[3] = four.w;
+    } else {
+        value[0] = from[0];
+    }
+}
+
+template <int W>
+__device__ __forceinline__ void store(float *to, const float (&value)[W]) {
+    if constexpr (W == 4) {
+        *reinterpret_cast<float4 *>(to) = make_float4(value[0], value[1], value[2], value[3]);
+    } else {
+        to[0] = value[0];
+    }
+}
+
+// op.at<W>(factor, client, j) for every element j of every client, four of them at a time where `vectors` allows;
+// factor = op.of(client) is worked out once a chunk. Tasks are chunks of all clients in one row, so neither many clients
+// nor long ones leave the limits of a grid.
+template <class Op>
+__device__ __forceinline__ void for_scaled(int64_t clients, int64_t n, bool vectors, const Op &op) {
+    const int64_t chunks = parts_of(n, kChunk);
+    for (int64_t task = blockIdx.x; task < clients * chunks; task += gridDim.x) {
+        const int64_t client = task / chunks;
+        const int64_t start = (task - client * chunks) * kChunk;
+        const auto factor = op.of(client);
+        if (vectors) {
+            const int64_t first = start + 4 * static_cast<int64_t>(threadIdx.x);
+            if (first + 4 <= n) {
+                op.template at<4>(factor, client, first);
+            } else {
+                for (int64_t j = first; j < n; ++j) op.template at<1>(factor, client, j);
+            }
+        } else {
+            const int64_t end = n - start < kChunk ? n : start + kChunk;
+            for (int64_t j = start + threadIdx.x; j < end; j += kThreads) op.template at<1>(factor, client, j);
+        }
+    }
+}
+
+template <class Op>
+struct Unscaled {
+    const Op &op;
+
+    struct Nothing {};
+    __device__ __forceinline__ Nothing of(int64_t) const { return {}; }
+    template <int W>
+    __device__ __forceinline__ void at(Nothing, int64_t client, int64_t j) const {
+        op.template at<W>(client, j);
+    }
+};
+
+// op.at<W>(client, j), for operations that are the same for every client.
+template <class Op>
+__device__ __forceinline__ void for_elements(int64_t clients, int64_t n, bool vectors, const Op &op) {
+    for_scaled(clients, n, vectors, Unscaled<Op>{op});
+}
+
+// The sum of all threads' values, in thread 0: a tree within each warp, then the warps in order. `partial` is shared and
+// free again when this returns.
+__device__ __forceinline__ double block_sum(double value, double *partial) {
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2) value += __shfl_down_sync(kWholeWarp, value, distance);
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    if (threadIdx.x % 32 == 0) partial[warp] = value;
+    __syncthreads();
+    double total = 0.0;
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < kWarps; ++i) total += partial[i];
+    }
+    __syncthreads();
+    return total;
+}
+
+__device__ __forceinline__ bool not_finite(float value) { return (__float_as_uint(value) & 0x7f800000u) == 0x7f800000u; }
+__device__ __forceinline__ bool not_finite(double value) {
+    constexpr long long kExponent = 0x7ff0000000000000ll;
+    return (__double_as_longlong(value) & kExponent) == kExponent;
+}
+
+// ---- Host side ----
+
+// Whether every client's piece can be read four floats at a time.
+inline bool vector_aligned(const void *base, int64_t clients, int64_t stride) {
+    return reinterpret_cast<uintptr_t>(base) % 16 == 0 && (clients == 1 || stride % 4 == 0);
+}
+
+}  // namespace fcm

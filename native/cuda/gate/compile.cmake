@@ -1,0 +1,16 @@
+# cmake -D LISTING=file -P compile.cmake -- command...
+# Runs a compiler and keeps what it says about its work in a file; what it says when it fails is printed.
+set(command)
+set(after FALSE)
+foreach(i RANGE 1 ${CMAKE_ARGC})
+  if(after AND i LESS CMAKE_ARGC)
+    list(APPEND command "${CMAKE_ARGV${i}}")
+  elseif("${CMAKE_ARGV${i}}" STREQUAL "--")
+    set(after TRUE)
+  endif()
+endforeach()
+execute_process(COMMAND ${command} ERROR_VARIABLE said RESULT_VARIABLE result)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "${said}")
+endif()
+file(WRITE "${LISTING}" "${said}")

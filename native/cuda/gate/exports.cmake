@@ -1,0 +1,36 @@
+# cmake -D NM=nm -D LIBRARY=file -D HEADER=file -P exports.cmake
+# What the library exports is what the header declares: a symbol more gets in the way of others in the same process, a
+# symbol less is found missing only when it is called.
+file(READ "${HEADER}" text)
+string(REGEX REPLACE "[][;]" " " text "${text}")  # which CMake takes for its own lists
+string(REGEX MATCHALL "FCM_API [^(]*\\(" declarations "${text}")
+set(declared)
+foreach(declaration IN LISTS declarations)
+  if(declaration MATCHES "(fcm_[a-z0-9_]+)\\($")
+    list(APPEND declared "${CMAKE_MATCH_1}")
+  endif()
+endforeach()
+list(LENGTH declared count)
+if(count EQUAL 0)
+  message(FATAL_ERROR "no function is declared in ${HEADER}")
+endif()
+
+execute_process(COMMAND ${NM} -D --defined-only --format=posix "${LIBRARY}" OUTPUT_VARIABLE symbols RESULT_VARIABLE result)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "${NM} failed on ${LIBRARY}")
+endif()
+string(REGEX MATCHALL "[^\n]+" symbols "${symbols}")
+set(exported)
+foreach(symbol IN LISTS symbols)
+  string(REGEX REPLACE " .*" "" name "${symbol}")
+  list(APPEND exported "${name}")
+endforeach()
+
+set(missing ${declared})
+list(REMOVE_ITEM missing ${exported})
+set(surplus ${exported})
+list(REMOVE_ITEM surplus ${declared})
+if(missing OR surplus)
+  message(FATAL_ERROR "${LIBRARY}: not exported: [${missing}], exported without being declared: [${surplus}]")
+endif()
+message(STATUS "${LIBRARY}: ${count} functions")

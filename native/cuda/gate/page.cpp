@@ -1,0 +1,169 @@
+#include "page.h"
+
+#include <cstdio>
+#include <sstream>
+#include <stdexcept>
+
+namespace gate {
+namespace {
+
+constexpr const char *kMadeWith = "Made with nvcc ";
+
+const char *word(Bound by) {
+    switch (by) {
+        case Bound::kMemory:
+            return "m";
+        case Bound::kFp32:
+            return "f";
+        case Bound::kFp64:
+            return "d";
+        case Bound::kLongest:
+            return "l";
+    }
+    return "";
+}
+
+std::string printed(const char *format, double value) {
+    char text[64];
+    std::snprintf(text, sizeof text, format, value);
+    return text;
+}
+
+std::string amount(double value) {
+    if (value == 0.0) return "0";
+    return value < 1e5 ? printed("%.0f", value) : printed("%.3g", value);
+}
+
+std::string microseconds(double seconds) {
+    const double value = seconds * 1e6;
+    return value < 0.01 ? "< 0.01" : value < 100.0 ? printed("%.2g", value) : printed("%.0f", value);
+}
+
+const Resources &find(const std::vector<Resources> &listing, const char *kernel, int arch) {
+    for (const Resources &resources : listing) {
+        if (resources.kernel == kernel && resources.arch == arch) return resources;
+    }
+    throw std::runtime_error(std::string(kernel) + " was not compiled for sm_" + std::to_string(arch));
+}
+
+void rule(std::ostream &out, size_t words, size_t numbers) {
+    for (size_t i = 0; i < words; ++i) out << "|---";
+    for (size_t i = 0; i < numbers; ++i) out << "|---:";
+    out << "|\n";
+}
+
+void device_heads(std::ostream &out) {
+    for (const DeviceClass &device : device_classes()) out << " | " << device.name;
+    out << " |\n";
+}
+
+void devices(std::ostream &out) {
+    out << "## The GPUs\n\n"
+           "One for each architecture. Peak rates are the maker's figures (NVIDIA's data sheets and architecture papers); the\n"
+           "limits of a multiprocessor (SM) are those of the CUDA programming guide.\n\n"
+           "| GPU | architecture | SMs | threads an SM | shared KiB an SM | a block | GB/s | fp32 Tflop/s | fp64 Tflop/s |\n";
+    rule(out, 2, 7);
+    for (const DeviceClass &device : device_classes()) {
+        out << "| " << device.name << " | sm_" << device.arch << " | " << device.multiprocessors << " | " << device.threads
+            << " | " << device.shared / 1024 << " | " << device.shared_optin / 1024 << " | "
+            << printed("%.0f", device.bandwidth / 1e9) << " | " << printed("%.3g", device.fp32 / 1e12) << " | "
+            << printed("%.3g", device.fp64 / 1e12) << " |\n";
+    }
+}
+
+void resources(std::ostream &out, const std::vector<Resources> &listing) {
+    out << "\n## What a kernel takes\n\n"
+           "Registers a thread, blocks an SM, and the part of an SM's warps that these are, for the launch that asks for most.\n"
+           "No kernel spills registers or has a stack; a test sees to it.\n\n"
+           "| kernel | threads | shared bytes";
+    device_heads(out);
+    rule(out, 1, 2 + device_classes().size());
+    for (const Kernel &kernel : kernels()) {
+        const DeviceClass &first = device_classes().front();
+        const LaunchShape launch_there = kernel.launch(first);
+        out << "| `" << kernel.name << "` | " << launch_there.threads << " | ";
+        // Shared memory has its own column unless it is another on every GPU.
+        const bool asks = launch_there.dynamic_shared > 0;
+        if (asks) {
+            out << "up to";
+        } else {
+            out << find(listing, kernel.name, first.arch).shared;
+        }
+        for (const DeviceClass &device : device_classes()) {
+            const Resources &used = find(listing, kernel.name, device.arch);
+            const LaunchShape launch = kernel.launch(device);
+            const Occupancy fits = occupancy(device, used, launch);
+            out << " | " << used.registers << ", " << fits.blocks << ", " << printed("%.0f%%", 100.0 * fits.warps);
+            if (asks) out << " (" << used.shared + launch.dynamic_shared << ")";
+        }
+        out << " |\n";
+    }
+}
+
+void work(std::ostream &out) {
+    out << "\n## What a launch has to do\n\n"
+           "N elements of K clients together; H has d N. Matrices are m x n with an inner side of l. Bytes are what has to cross\n"
+           "the memory bus when nothing is cached between launches. fp64 counts instructions: sums and factors are in double, and\n"
+           "to convert a float counts as one; a division or a root counts as ten. B is the number of matrices of a client. What\n"
+           "`fcm_k_newton_schulz` moves to and from its workspace, where a matrix does not stay in shared memory, is not counted.\n\n"
+           "| kernel | operations | bytes | fp32 operations | fp64 instructions |\n";
+    rule(out, 5, 0);
+    for (const Kernel &kernel : kernels()) {
+        out << "| `" << kernel.name << "` | " << kernel.operations << " | " << kernel.bytes << " | " << kernel.fp32 << " | "
+            << kernel.fp64 << " |\n";
+    }
+}
+
+void times(std::ostream &out, Scale scale) {
+    out << "\n| kernel | bytes | fp32 | fp64";
+    device_heads(out);
+    rule(out, 1, 3 + device_classes().size());
+    for (const Kernel &kernel : kernels()) {
+        const Work needed = kernel.work(scale);
+        out << "| `" << kernel.name << "` | " << amount(needed.bytes) << " | " << amount(needed.fp32) << " | "
+            << amount(needed.fp64);
+        for (const DeviceClass &device : device_classes()) {
+            const Roofline least = roofline(device, needed);
+            out << " | " << microseconds(least.seconds) << " " << word(least.by);
+        }
+        out << " |\n";
+    }
+}
+
+}  // namespace
+
+std::string page(const std::vector<Resources> &listing, const std::string &compiler) {
+    std::ostringstream out;
+    out << "# The CUDA kernels\n\n"
+           "Generated: `cmake --build --preset cpu --target kernel_table`. "
+        << kMadeWith << compiler
+        << ".\n\n"
+           "Registers, shared memory and occupancy are facts: what nvcc says, put through its `cuda_occupancy.h`. **The times are\n"
+           "a model, not a measurement**: the longer of what the peak rates of a GPU allow for the bytes and the operations of one\n"
+           "launch. No kernel can be faster; none has been timed on a GPU for this page. The few microseconds that a launch costs\n"
+           "by itself are not in it.\n\n";
+    devices(out);
+    resources(out, listing);
+    work(out);
+    out << "\n## The least time, in microseconds\n\n"
+           "With what it is bound by: m memory, f fp32, d fp64, l the longest task, which one SM does alone.\n\n"
+           "### LeNet, ten clients\n\n"
+           "The whole model of every client, 34622 elements, d = 1; the Gram matrix is that of the 120 x 256 layer.\n"
+           "Five steps of Newton-Schulz.\n";
+    times(out, Scale::kLeNet);
+    out << "\n### 10^8 elements\n\n"
+           "Ten clients. H has 10^8 elements with d = 8; the Gram matrix is that of one 1024 x 4096 matrix.\n"
+           "Newton-Schulz takes five steps of 763 matrices of 128 x 1024.\n";
+    times(out, Scale::kLarge);
+    return out.str();
+}
+
+std::string compiler_of(const std::string &page) {
+    const size_t at = page.find(kMadeWith);
+    if (at == std::string::npos) return {};
+    const size_t start = at + std::string(kMadeWith).size();
+    const size_t end = page.find(".\n", start);
+    return end == std::string::npos ? std::string() : page.substr(start, end - start);
+}
+
+}  // namespace gate

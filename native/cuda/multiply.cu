@@ -1,0 +1,202 @@
+// Matrix products of any size, for where cuBLAS is missing. Every element is one chain of fused multiply-adds in the order
+// of k, so the bits are those of the CPU's products, whatever the tiles.
+#include <cmath>
+
+#include "arguments.h"
+#include "context.h"
+#include "device.h"
+
+namespace fcm {
+
+// A block makes a square of the result, a thread 4 x 4 of it, from slices of A and B that pass through shared memory.
+constexpr int kTile = 64;
+constexpr int kSlice = 16;
+constexpr int kPatch = 4;
+constexpr int kTileThreads = kTile / kPatch;  // along each side
+static_assert(kTileThreads * kTileThreads == kThreads, "a thread a patch");
+
+struct View {
+    const float *base;
+    int64_t stride;
+    int64_t row;
+    int64_t col;
+};
+
+struct Product {
+    int64_t clients;
+    int64_t rows;
+    int64_t cols;
+    int64_t depth;
+    int32_t symmetric;
+    float product_factor;
+    float base_factor;
+    View a;
+    View b;
+    const float *base;  // null for none
+    int64_t base_stride;
+    float *out;
+    int64_t out_stride;
+};
+
+// slice[k][i] = V(from + i, k) for vectors i along `step` and depth k along `along`; zero outside. Threads go along the
+// shorter stride, so that memory is read in order.
+__device__ __forceinline__ void load_slice(float (&slice)[kSlice][kTile + kPatch], const float *matrix, int64_t from,
+                                           int64_t count, int64_t step, int64_t k, int64_t depth, int64_t along) {
+    const int thread = static_cast<int>(threadIdx.x);
+#pragma unroll
+    for (int part = 0; part < kTile * kSlice / kThreads; ++part) {
+        const int at = part * kThreads + thread;
+        const int i = along < step ? at / kSlice : at % kTile;
+        const int d = along < step ? at % kSlice : at / kTile;
+        slice[d][i] = from + i < count && k + d < depth ? matrix[(from + i) * step + (k + d) * along] : 0.0f;
+    }
+}
+
+// Tiles of the upper triangle, row after row: how many there are, and where number `t` is.
+__host__ __device__ inline int64_t triangle(int64_t side) { return side % 2 == 0 ? side / 2 * (side + 1) : (side + 1) / 2 * side; }
+
+__device__ __forceinline__ void triangle_place(int64_t t, int64_t side, int64_t &row, int64_t &col) {
+    // Rows before `row` hold row * side - row (row - 1) / 2 tiles. The root may be off by one; it is put right below.
+    const double b = 2.0 * static_cast<double>(side) + 1.0;
+    row = static_cast<int64_t>((b - sqrt(b * b - 8.0 * static_cast<double>(t))) / 2.0);
+    while (row > 0 && row * side - row * (row - 1) / 2 > t) --row;
+    while ((row + 1) * side - (row + 1) * row / 2 <= t) ++row;
+    col = row + t - (row * side - row * (row - 1) / 2);
+}
+
+__device__ __forceinline__ void product_tile(const Product &p, int64_t client, int64_t top, int64_t left,
+                                             float (&a_slice)[kSlice][kTile + kPatch],
+                                             float (&b_slice)[kSlice][kTile + kPatch]) {
+    const float *a = p.a.base + client * p.a.stride;
+    const float *b = p.b.base + client * p.b.stride;
+    const int i0 = static_cast<int>(threadIdx.x) / kTileThreads * kPatch;
+    const int j0 = static_cast<int>(threadIdx.x) % kTileThreads * kPatch;
+    float sum[kPatch][kPatch] = {};
+    for (int64_t k = 0; k < p.depth; k += kSlice) {
+        load_slice(a_slice, a, top, p.rows, p.a.row, k, p.depth, p.a.col);
+        load_slice(b_slice, b, left, p.cols, p.b.col, k, p.depth, p.b.row);
+        __syncthreads();
+        // The zeros past the end of the depth would turn a sum of -0 into 0: they are left out.
+        const int deep = p.depth - k < kSlice ? static_cast<int>(p.depth - k) : kSlice;
+#pragma unroll 4
+        for (int d = 0; d < deep; ++d) {
+            float rows[kPatch], cols[kPatch];
+            load<kPatch>(&a_slice[d][i0], rows);
+            load<kPatch>(&b_slice[d][j0], cols);
+#pragma unroll
+            for (int i = 0; i < kPatch; ++i) {
+#pragma unroll
+                for (int j = 0; j < kPatch; ++j) sum[i][j] = fmaf(rows[i], cols[j], sum[i][j]);
+            }
+        }
+        __syncthreads();
+    }
+    const float *base = p.base == nullptr ? nullptr : p.base + client * p.base_stride;
+    float *out = p.out + client * p.out_stride;
+#pragma unroll
+    for (int i = 0; i < kPatch; ++i) {
+#pragma unroll
+        for (int j = 0; j < kPatch; ++j) {
+            const int64_t row = top + i0 + i;
+            const int64_t col = left + j0 + j;
+            // Of a symmetric result the upper triangle counts, and is mirrored.
+            if (row >= p.rows || col >= p.cols || (p.symmetric != 0 && col < row)) continue;
+            float value = p.product_factor * sum[i][j];
+            if (base != nullptr) value = fmaf(p.base_factor, base[row * p.cols + col], value);
+            out[row * p.cols + col] = value;
+            if (p.symmetric != 0) out[col * p.cols + row] = value;
+        }
+    }
+}
+
+}  // namespace fcm
+
+using fcm::kPatch;
+using fcm::kSlice;
+using fcm::kThreads;
+using fcm::kTile;
+
+extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_multiply(fcm::Product p) {
+    // The padding keeps rows aligned for vector loads and spreads the columns over the banks.
+    SHARED(__align__(16) float, a_slice, [kSlice][kTile + kPatch]);
+    SHARED(__align__(16) float, b_slice, [kSlice][kTile + kPatch]);
+    const int64_t down = fcm::parts_of(p.rows, kTile);
+    const int64_t across = fcm::parts_of(p.cols, kTile);
+    const int64_t tiles = p.symmetric != 0 ? fcm::triangle(across) : down * across;
+    for (int64_t task = blockIdx.x; task < p.clients * tiles; task += gridDim.x) {
+        const int64_t client = task / tiles;
+        const int64_t tile = task - client * tiles;
+        int64_t row = tile / across;
+        int64_t col = tile - row * across;
+        if (p.symmetric != 0) fcm::triangle_place(tile, across, row, col);
+        fcm::product_tile(p, client, row * kTile, col * kTile, a_slice, b_slice);
+    }
+}
+
+namespace fcm {
+namespace {
+
+constexpr int64_t kMostSide = int64_t{1} << 31;
+
+}  // namespace
+}  // namespace fcm
+
+using fcm::Arguments;
+
+// The slices lie in shared memory: no room is needed.
+fcm_status fcm_multiply_workspace(const fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int64_t depth,
+                                  int64_t *bytes, fcm_error *error) {
+    Arguments arguments("fcm_multiply_workspace", error);
+    arguments.context(context).require(bytes != nullptr, "the place for the answer is null");
+    arguments.require(clients >= 0 && rows >= 0 && cols >= 0 && depth >= 0, "a size is negative");
+    arguments.require(rows < fcm::kMostSide && cols < fcm::kMostSide && depth < fcm::kMostSide, "a side is over 2^31");
+    if (arguments.ok()) *bytes = 0;
+    return arguments.status();
+}
+
+fcm_status fcm_multiply(fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int64_t depth, int32_t symmetric,
+                        double product_factor, const float *a, int64_t a_stride, int64_t a_row, int64_t a_col, const float *b,
+                        int64_t b_stride, int64_t b_row, int64_t b_col, double base_factor, const float *base,
+                        int64_t base_stride, float *out, int64_t out_stride, void *workspace, int64_t workspace_bytes,
+                        fcm_error *error) {
+    constexpr const char *function = "fcm_multiply";
+    return fcm::guarded(function, error, [&] {
+        Arguments arguments(function, error);
+        arguments.context(context)
+            .require(clients >= 0 && rows >= 0 && cols >= 0, "a size is negative")
+            .require(depth >= 1, "depth = %" PRId64 " is less than 1", depth)
+            .require(rows < fcm::kMostSide && cols < fcm::kMostSide && depth < fcm::kMostSide, "a side is over 2^31")
+            .require(symmetric == 0 || rows == cols, "a symmetric result is not %" PRId64 " x %" PRId64, rows, cols)
+            .require(std::isfinite(product_factor) && std::isfinite(base_factor), "a factor is not finite");
+        const bool empty = clients <= 0 || rows <= 0 || cols <= 0;
+        if (arguments.ok() && !empty) {
+            arguments.view("a", a, clients, a_stride, rows, depth, a_row, a_col, sizeof(float), false);
+            arguments.view("b", b, clients, b_stride, depth, cols, b_row, b_col, sizeof(float), false);
+            if (base != nullptr) arguments.read("base", base, clients, rows * cols, base_stride);
+            arguments.write("out", out, clients, rows * cols, out_stride);
+            arguments.workspace(workspace, workspace_bytes, 0).disjoint();
+        }
+        if (!arguments.ok() || empty) return arguments.status();
+        return fcm::on_device(function, context, error, [&] {
+            const fcm::Product p{clients,
+                                 rows,
+                                 cols,
+                                 depth,
+                                 symmetric != 0,
+                                 static_cast<float>(product_factor),
+                                 static_cast<float>(base_factor),
+                                 {a, a_stride, a_row, a_col},
+                                 {b, b_stride, b_row, b_col},
+                                 base,
+                                 base_stride,
+                                 out,
+                                 out_stride};
+            const int64_t down = fcm::parts_of(rows, kTile);
+            const int64_t across = fcm::parts_of(cols, kTile);
+            const int64_t tiles = symmetric != 0 ? fcm::triangle(across) : down * across;
+            LAUNCH(fcm_k_multiply, fcm::blocks_for(clients * tiles), kThreads, 0, context->stream, p);
+            fcm::launched("fcm_k_multiply", clients, rows * cols);
+            return fcm_status{FCM_OK};
+        });
+    });
+}

@@ -1,0 +1,59 @@
+// All memory the simulated machine knows, and which device may touch what.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device_memory.h"
+#include "pinned_memory.h"
+#include "settings.h"
+
+namespace cudasim {
+
+class DeviceMemories {
+   public:
+    explicit DeviceMemories(const Settings &settings);
+
+    int count() const { return static_cast<int>(devices_.size()); }
+    DeviceMemory &device(int number) const { return *devices_[static_cast<size_t>(number)]; }
+    PinnedMemory &pinned() { return pinned_; }
+    const PinnedMemory &pinned() const { return pinned_; }
+
+    // The number of the device whose range holds the address, or -1. Takes no lock.
+    int owner(const void *address) const;
+    Place find(const void *address) const;
+    std::string describe(const void *address) const;
+
+    bool peer(int device, int of) const { return peers_[index(device, of)].load(std::memory_order_relaxed); }
+    void set_peer(int device, int of, bool access) { peers_[index(device, of)].store(access); }
+
+    // Whether a kernel of `device` may touch the bytes; with 0 bytes, whether the address is of such memory at all.
+    bool allows(int device, const void *address, size_t bytes) const;
+
+   private:
+    size_t index(int device, int of) const { return static_cast<size_t>(device * count() + of); }
+
+    std::vector<std::unique_ptr<DeviceMemory>> devices_;
+    PinnedMemory pinned_;
+    std::vector<std::atomic<bool>> peers_;
+};
+
+// While it lives, the memory that work on some devices needs is in reach; then none is.
+class MemoryGate {
+   public:
+    explicit MemoryGate(const DeviceMemories &memories) : memories_(memories) {}
+    ~MemoryGate() { close(); }
+    MemoryGate(const MemoryGate &) = delete;
+    MemoryGate &operator=(const MemoryGate &) = delete;
+
+    // All memory of `device` and of `others`, and what `device` may see of its peers.
+    void open(int device, const std::vector<int> &others);
+    void close();
+
+   private:
+    const DeviceMemories &memories_;
+};
+
+}  // namespace cudasim

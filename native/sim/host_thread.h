@@ -1,0 +1,41 @@
+// What the runtime keeps a thread of the host: its current device and its last error; and the frame of every function
+// of the interface.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "machine.h"
+
+namespace cudasim {
+
+struct HostThread {
+    int device = 0;
+    cudaError_t last = cudaSuccess;
+    std::string words;  // about the last error, also when it has been taken back
+    cudaError_t described = cudaSuccess;
+
+    static HostThread &current();
+
+    cudaError_t fail(cudaError_t error, const char *why);
+};
+
+// Nothing is thrown at a caller: a refusal becomes CUDA's code, and the words are kept for cudaGetErrorString.
+template <class Body>
+cudaError_t call(Body &&body) noexcept {
+    HostThread &thread = HostThread::current();
+    try {
+        body(*Machine::get(), thread);
+        return cudaSuccess;
+    } catch (const ApiError &e) {
+        return thread.fail(e.code(), e.what());
+    } catch (const std::bad_alloc &) {
+        return thread.fail(cudaErrorMemoryAllocation, "out of host memory");
+    } catch (const std::exception &e) {
+        return thread.fail(cudaErrorInitializationError, e.what());
+    }
+}
+
+}  // namespace cudasim

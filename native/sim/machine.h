@@ -1,0 +1,94 @@
+// The simulated machine as a whole: it owns the parts and knows how work gets from a call to a stream. The functions of
+// the runtime interface are thin around it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cudasim/launch.h"
+#include "cudasim/runtime.h"
+#include "device_faults.h"
+#include "device_memories.h"
+#include "engine.h"
+#include "injector.h"
+#include "kernel_table.h"
+#include "scheduler.h"
+#include "settings.h"
+#include "stream_table.h"
+
+namespace cudasim {
+
+// How a call is refused.
+class ApiError : public std::runtime_error {
+   public:
+    ApiError(cudaError_t code, const std::string &words) : std::runtime_error(words), code_(code) {}
+    cudaError_t code() const { return code_; }
+
+   private:
+    cudaError_t code_;
+};
+
+class Machine {
+   public:
+    explicit Machine(const Settings &settings);
+    ~Machine();
+    Machine(const Machine &) = delete;
+    Machine &operator=(const Machine &) = delete;
+
+    // The one there is, made at the first call.
+    static std::shared_ptr<Machine> get();
+    static void remake();
+
+    const Settings &settings() const { return settings_; }
+    DeviceMemories &memories() { return memories_; }
+    DeviceFaults &faults() { return faults_; }
+    StreamTable &streams() { return streams_; }
+    Injector &injector() { return injector_; }
+    Scheduler &scheduler() { return scheduler_; }
+    KernelTable &kernels() { return kernels_; }
+
+    int devices() const { return settings_.devices; }
+    void check_device(int device) const;
+    // Throws the fault of a device that has failed.
+    void check_healthy(int device) const;
+
+    // Both throw for a handle that is none.
+    std::shared_ptr<Stream> stream(Stream *handle, int current) const;
+    std::shared_ptr<Event> event(Event *handle) const;
+
+    // Puts a task on a stream, after what CUDA orders before it; runs it at once when streams are eager.
+    Mark submit(const std::shared_ptr<Stream> &stream, Task task);
+    void finish_stream(const std::shared_ptr<Stream> &stream);
+    void finish_device(int device);
+
+    // Dynamic shared memory a kernel has been allowed on a device.
+    void allow_shared(int device, const void *function, size_t bytes);
+    size_t allowed_shared(int device, const void *function) const;
+
+    Engine &engine();  // throws std::exception
+
+    void reset_device(int device);
+
+   private:
+    void order_with_null_stream(const std::shared_ptr<Stream> &stream);
+
+    Settings settings_;
+    DeviceMemories memories_;
+    DeviceFaults faults_;
+    StreamTable streams_;
+    Injector injector_;
+    KernelTable kernels_;
+    Scheduler scheduler_;
+
+    mutable std::mutex mutex_;
+    std::map<std::pair<int, const void *>, size_t> shared_allowed_;
+    std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace cudasim

@@ -1,0 +1,247 @@
+#include "mutants.h"
+
+namespace mutation {
+namespace {
+
+// Tests that are meant for a part of the library.
+const std::vector<std::string> kSums = {"norm_is_summed_in_its_order", "storm"};
+const std::vector<std::string> kTopK = {"top_k", "top_k_of_different_magnitudes"};
+const std::vector<std::string> kSmallSchulz = {"newton_schulz_of_mixed_shapes", "newton_schulz_of_a_tall_matrix"};
+const std::vector<std::string> kLongSchulz = {"newton_schulz_of_long_sides"};
+
+// The GPU with least shared memory, where matrices pass through it.
+constexpr int kSmallShared = 75;
+
+std::vector<Mutant> make() {
+    std::vector<Mutant> all;
+    const auto add = [&all](Mutant mutant) { all.push_back(std::move(mutant)); };
+
+    // ---- The sum of a block ----
+    const Edit no_barrier_before_use = {"device.h",
+                                        R"(partial[warp] = value;
+    __syncthreads();)",
+                                        "partial[warp] = value;"};
+    const Edit no_barrier_after_use = {"device.h",
+                                       R"(    __syncthreads();
+    return total;)",
+                                       "    return total;"};
+    add({"sum-barrier-before", "block sum: no barrier before the warps' sums are read", {no_barrier_before_use}, "sums.cu",
+         Engine::kSource, kSums});
+    add({"sum-barrier-before-race", "the same, as a race", {no_barrier_before_use}, "sums.cu", Engine::kPtx, kSums});
+    add({"sum-barrier-after", "block sum: no barrier before the place is used again", {no_barrier_after_use}, "sums.cu",
+         Engine::kSource, kSums, true});
+    add({"sum-barrier-after-race", "the same, as a race", {no_barrier_after_use}, "sums.cu", Engine::kPtx, kSums, true});
+    add({"sum-unordered",
+         "block sum: warps add to one place, in no order and at once",
+         {{"device.h", "if (threadIdx.x % 32 == 0) partial[warp] = value;",
+           "if (threadIdx.x < kWarps) partial[threadIdx.x] = 0.0;\n    __syncthreads();\n"
+           "    if (threadIdx.x % 32 == 0) partial[warp * 0] += value;"}},
+         "sums.cu",
+         Engine::kPtx,
+         kSums});
+    add({"shuffle-mask", "block sum: the shuffle's mask is half a warp", {{"device.h", "__shfl_down_sync(kWholeWarp,", "__shfl_down_sync(0x0000ffffu,"}},
+         "sums.cu", Engine::kSource, kSums});
+    add({"shuffle-mask-ptx", "the same, in the PTX", {{"device.h", "__shfl_down_sync(kWholeWarp,", "__shfl_down_sync(0x0000ffffu,"}},
+         "sums.cu", Engine::kPtx, kSums});
+    add({"shuffle-distance", "block sum: the tree begins at half its width", {{"device.h", "int distance = 16;", "int distance = 8;"}},
+         "sums.cu", Engine::kSource, kSums});
+    add({"sum-piece-tail", "sums: the last element of a client is left out",
+         {{"sums.cu", "j < first + 4 && j < n; ++j", "j < first + 4 && j < n - 1; ++j"}}, "sums.cu", Engine::kSource, kSums});
+    add({"divergent-barrier", "block sum: only warps with a sum reach the barrier",
+         {{"device.h",
+           R"(partial[warp] = value;
+    __syncthreads();)",
+           "partial[warp] = value;\n    if (value != 0.0) __syncthreads();"}},
+         "sums.cu", Engine::kSource, kSums});
+
+    // ---- Element by element ----
+    add({"tail-short", "the last element of a client is left out",
+         {{"device.h", "for (int64_t j = first; j < n; ++j)", "for (int64_t j = first; j < n - 1; ++j)"}}, "elementwise.cu",
+         Engine::kSource, {"ema"}});
+    add({"tail-long", "a vector may reach one element past the end",
+         {{"device.h",
+           R"(if (first + 4 <= n) {
+                op)",
+           R"(if (first + 3 <= n) {
+                op)"}},
+         "elementwise.cu", Engine::kSource, {"ema"}});
+    add({"no-grid-stride", "a block does one task, however many there are",
+         {{"device.h",
+           R"(task += gridDim.x) {
+        const int64_t client = task / chunks;)",
+           R"(task += clients * chunks) {
+        const int64_t client = task / chunks;)"}},
+         "elementwise.cu", Engine::kSource, {"more_clients_than_blocks"}});
+    add({"client-stride", "y is found with the stride of x",
+         {{"elementwise.cu",
+           R"(float *to = y + client * y_stride + j;
+        if (keep != 0.0f) {)",
+           R"(float *to = y + client * x_stride + j;
+        if (keep != 0.0f) {)"}},
+         "elementwise.cu", Engine::kSource, {"ema"}});
+    add({"int32-offset", "the offset of a client is computed in 32 bits",
+         {{"elementwise.cu", "load<W>(x + client * x_stride + j, fresh);",
+           "load<W>(x + static_cast<int32_t>(client * x_stride + j), fresh);"}},
+         "elementwise.cu", Engine::kSource, {"client_beyond_two_to_the_31"}});
+    const Edit always_vectors = {"device.h", "return reinterpret_cast<uintptr_t>(base) % 16 == 0 && (clients == 1 || stride % 4 == 0);",
+                                 "return base != nullptr && clients >= 1 && stride >= 0;"};
+    add({"unaligned-vectors", "vectors are loaded where they are not aligned", {always_vectors}, "elementwise.cu",
+         Engine::kPtx, {"ema", "compose"}, false, 89, true});
+    add({"bad-norm-ignored", "a projection goes ahead though a norm is not finite",
+         {{"elementwise.cu", "if (fcm::not_finite(norms[k])) atomicMin", "if (norms[k] < 0.0) atomicMin"}}, "elementwise.cu",
+         Engine::kSource, {"project"}});
+    add({"nan-unseen", "only infinities are looked for, not NaN",
+         {{"device.h", "return (__float_as_uint(value) & 0x7f800000u) == 0x7f800000u;",
+           "return (__float_as_uint(value) & 0x7fffffffu) == 0x7f800000u;"}},
+         "finite.cu", Engine::kSource, {"first_that_is_not_finite"}});
+    add({"first-found-wins", "whoever finds a NaN last says where, not the first place",
+         {{"finite.cu", "if (found < W) atomicMin(first, static_cast<unsigned long long>(client * n + j + found));",
+           "if (found < W) atomicExch(first, static_cast<unsigned long long>(client * n + j + found));"}},
+         "finite.cu", Engine::kSource, {"first_that_is_not_finite"}});
+
+    // ---- Largest elements ----
+    add({"tie-break", "among equals one too many stays",
+         {{"top_k.cu", "static_cast<unsigned long long>(j + i) < search.end", "static_cast<unsigned long long>(j + i) <= search.end"}},
+         "top_k.cu", Engine::kSource, kTopK});
+    add({"count-not-atomic", "digits are counted without atomics",
+         {{"top_k.cu", "if (value >= 0) atomicAdd(own + value, 1u);", "if (value >= 0) own[value] += 1u;"}}, "top_k.cu",
+         Engine::kPtx, kTopK});
+    add({"shared-overrun", "one count more is cleared than there are",
+         {{"top_k.cu", "i < kDigitValues; i += kThreads) own[i] = 0;", "i <= kDigitValues; i += kThreads) own[i] = 0;"}},
+         "top_k.cu", Engine::kSource, kTopK});
+    add({"count-barrier", "digits are counted before all counts are cleared",
+         {{"top_k.cu",
+           R"(own[i] = 0;
+        __syncthreads();)",
+           "own[i] = 0;"}},
+         "top_k.cu", Engine::kSource, kTopK});
+    add({"count-barrier-after", "digits are added up before all are counted",
+         {{"top_k.cu",
+           R"(atomicAdd(own + value, 1u);
+        }
+        __syncthreads();)",
+           R"(atomicAdd(own + value, 1u);
+        })"}},
+         "top_k.cu", Engine::kSource, kTopK});
+    add({"pick-barrier", "a digit is picked before all runs are summed",
+         {{"top_k.cu",
+           R"(runs[threadIdx.x] = run;
+    __syncthreads();)",
+           "runs[threadIdx.x] = run;"}},
+         "top_k.cu", Engine::kSource, kTopK});
+
+    // ---- Matrices ----
+    add({"square-barrier", "rearrange: the square is read before it is filled",
+         {{"rearrange.cu",
+           R"(        __syncthreads();
+        for (int line = slow; line < kSquare; line += kLines) {
+            const int i = write_columns)",
+           R"(        for (int line = slow; line < kSquare; line += kLines) {
+            const int i = write_columns)"}},
+         "rearrange.cu", Engine::kSource, {"rearrange"}});
+    add({"square-barrier-again", "rearrange: the square is filled again while some still read it",
+         {{"rearrange.cu", "        __syncthreads();  // before the square is filled again\n", ""}}, "rearrange.cu", Engine::kPtx,
+         {"rearrange"}, true});
+    add({"slice-barrier", "multiply: a slice is used before it is loaded",
+         {{"multiply.cu",
+           R"(load_slice(b_slice, b, left, p.cols, p.b.col, k, p.depth, p.b.row);
+        __syncthreads();)",
+           "load_slice(b_slice, b, left, p.cols, p.b.col, k, p.depth, p.b.row);"}},
+         "multiply.cu", Engine::kSource, {"multiply"}});
+    add({"slice-barrier-again", "multiply: the next slice is loaded while some still use this one",
+         {{"multiply.cu",
+           R"(        __syncthreads();
+    }
+    const float *base)",
+           R"(    }
+    const float *base)"}},
+         "multiply.cu", Engine::kPtx, {"multiply"}});
+    add({"product-mirror", "multiply: the mirror of a symmetric result is not written",
+         {{"multiply.cu", "if (p.symmetric != 0) out[col * p.cols + row] = value;", ""}}, "multiply.cu", Engine::kSource,
+         {"multiply"}});
+
+    // ---- Newton-Schulz ----
+    const Edit overwritten_too_early = {"newton_schulz.cu", "        __syncthreads();  // everybody has read what is overwritten now\n", ""};
+    add({"schulz-read-barrier", "Newton-Schulz: the polynomial overwrites what others still read", {overwritten_too_early},
+         "newton_schulz.cu", Engine::kSource, kSmallSchulz});
+    add({"schulz-product-barrier", "Newton-Schulz: the product is used before all of it is there",
+         {{"newton_schulz.cu",
+           R"(poly, b, c);
+    }
+    __syncthreads();
+})",
+           R"(poly, b, c);
+    }
+})"}},
+         "newton_schulz.cu", Engine::kSource, kSmallSchulz});
+    add({"schulz-row-barrier", "Newton-Schulz: rows move while others still read them",
+         {{"newton_schulz.cu",
+           R"(            __syncthreads();
+            if (mine) bad = move_rows)",
+           "            if (mine) bad = move_rows"}},
+         "newton_schulz.cu", Engine::kPtx, kSmallSchulz});
+    add({"schulz-panel-barrier", "Newton-Schulz: a panel is used before it is loaded",
+         {{"newton_schulz.cu",
+           R"(width, count);
+            __syncthreads();
+            if (mine) add_squares)",
+           R"(width, count);
+            if (mine) add_squares)"}},
+         "newton_schulz.cu", Engine::kSource, kLongSchulz, false, kSmallShared});
+    add({"schulz-queue-barrier", "Newton-Schulz: the next matrix is taken while some still store the last",
+         {{"newton_schulz.cu", "        __syncthreads();  // everybody is done with this one and its place\n", ""}},
+         "newton_schulz.cu", Engine::kPtx, kSmallSchulz});
+    add({"schulz-range-alone", "Newton-Schulz: each thread decides for itself whether the result is in range",
+         {{"newton_schulz.cu", "return __syncthreads_or(bad ? 1 : 0) == 0;", "return !bad;"}}, "newton_schulz.cu",
+         Engine::kSource, {"newton_schulz_that_leaves_the_range"}});
+    add({"schulz-tall", "Newton-Schulz: a tall matrix is read as if it were wide",
+         {{"newton_schulz.cu",
+           R"(                const int64_t at = tall ? (first + row) * block.cols + col : col * block.cols + first + row;
+                value)",
+           R"(                const int64_t at = tall ? (first + row) + col * block.rows : col * block.cols + first + row;
+                value)"}},
+         "newton_schulz.cu", Engine::kSource, {"newton_schulz_of_a_tall_matrix"}});
+    add({"schulz-mirror", "Newton-Schulz: the mirror of the Gram matrix is not written",
+         {{"newton_schulz.cu", "            to[s * width + r] = value;\n", ""}}, "newton_schulz.cu", Engine::kSource, kSmallSchulz});
+    add({"schulz-nan", "Newton-Schulz: NaN in a matrix is not looked for",
+         {{"newton_schulz.cu", "if (fcm::not_finite(norm)) atomicMin", "if (norm < 0.0) atomicMin"}}, "newton_schulz.cu",
+         Engine::kSource, {"newton_schulz_finds_what_is_not_finite"}});
+    add({"schulz-client-stride", "Newton-Schulz: w is stepped at the stride of m",
+         {{"newton_schulz.cu", "s.w + task.client * s.w_stride", "s.w + task.client * s.m_stride"}}, "newton_schulz.cu",
+         Engine::kSource, kSmallSchulz});
+
+    // ---- Streams ----
+    add({"copy-not-waited-for", "a copy to the host returns before it is done",
+         {{"context.cu", "if (wait) check(cudaStreamSynchronize(context->stream), \"cudaStreamSynchronize\");", "(void)wait;"}},
+         "context.cu", Engine::kSource, {"pinned_copies_are_done_when_they_return"}});
+    add({"findings-not-waited-for", "what a kernel found is read before it is there",
+         {{"context.h",
+           R"(    check(cudaStreamSynchronize(context->stream), "cudaStreamSynchronize");
+    return *context->found;)",
+           "    return *context->found;"}},
+         "finite.cu", Engine::kSource, {"first_that_is_not_finite"}});
+    add({"copy-order-before", "a copy between devices does not wait for the first device",
+         {{"context.cu", "if (to_context != from_context) fcm::order(from_context, to_context);", ""}}, "context.cu",
+         Engine::kSource, {"copies_between_devices_are_in_order"}});
+    add({"copy-order-after", "what the first device does next does not wait for the copy",
+         {{"context.cu", "if (to_context != from_context) fcm::order(to_context, from_context);", ""}}, "context.cu",
+         Engine::kSource, {"copies_between_devices_are_in_order"}});
+    add({"event-not-waited-for", "an event holds nobody up",
+         {{"context.cu", "check(cudaStreamWaitEvent(context->stream, event->event, 0), \"cudaStreamWaitEvent\");", ""}},
+         "context.cu", Engine::kSource, {"events_hold_up_who_waits"}});
+    return all;
+}
+
+}  // namespace
+
+const std::vector<Mutant> &mutants() {
+    static const std::vector<Mutant> kAll = make();
+    return kAll;
+}
+
+const Edit &few_blocks() {
+    static const Edit kFew = {"context.h", "constexpr int64_t kMostBlocks = 1 << 16;", "constexpr int64_t kMostBlocks = 3;"};
+    return kFew;
+}
+
+}  // namespace mutation

@@ -1,0 +1,59 @@
+// Builds the library from sources that have been changed, and runs the tests on it.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "mutants.h"
+#include "process.h"
+
+namespace mutation {
+
+// How the library is built, as CMake knows it: lines of "key value", a key for each value of a list.
+class Recipe {
+   public:
+    explicit Recipe(const std::filesystem::path &file);
+
+    const std::string &one(const std::string &key) const;
+    const std::vector<std::string> &all(const std::string &key) const;
+    bool has(const std::string &key) const { return values_.count(key) != 0; }
+
+   private:
+    std::map<std::string, std::vector<std::string>> values_;
+};
+
+// What the tests run on.
+struct Build {
+    std::string library;
+    std::string ptx;  // where the interpreter finds the kernels; empty for the source simulator
+};
+
+struct Trial {
+    std::string order;
+    Outcome outcome;
+};
+
+class Workshop {
+   public:
+    Workshop(const Recipe &recipe, const std::filesystem::path &folder) : recipe_(recipe), folder_(folder) {}
+
+    // With `edits` in `unit`; without edits, what has been built already. `name` is a folder of its own.
+    Build build(const std::string &name, const std::vector<Edit> &edits, const std::string &unit) const;
+    // The same, and the PTX of the unit in place of the one without edits. The host's code is that of `host`.
+    Build build_ptx(const std::string &name, const std::vector<Edit> &edits, const std::string &unit,
+                    const Build &host) const;
+
+    // The tests in one order after the other, until one fails.
+    Trial try_orders(const std::string &name, const Build &build, const Mutant &mutant) const;
+
+   private:
+    std::filesystem::path prepare(const std::string &name, const std::vector<Edit> &edits) const;
+    void make(const Command &command, const std::filesystem::path &log) const;
+
+    const Recipe &recipe_;
+    std::filesystem::path folder_;
+};
+
+}  // namespace mutation

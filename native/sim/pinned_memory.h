@@ -1,0 +1,38 @@
+// Pinned memory of the host: ordinary memory, remembered, since copies from it read it late.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "cudasim/control.h"
+
+namespace cudasim {
+
+class PinnedMemory {
+   public:
+    void *allocate(size_t bytes);  // throws std::bad_alloc
+    // False when the address is no allocation. `damage` gets what is wrong with its canaries.
+    bool release(void *address, std::string *damage);
+
+    // Place::Kind::host when it is not pinned.
+    Place find(const void *address) const;
+    size_t live() const;
+
+   private:
+    struct Release {
+        void operator()(unsigned char *memory) const;
+    };
+    struct Allocation {
+        std::unique_ptr<unsigned char, Release> memory;
+        size_t bytes;
+    };
+
+    mutable std::mutex mutex_;
+    std::map<const unsigned char *, Allocation> live_;
+    size_t asked_ = 0;
+};
+
+}  // namespace cudasim

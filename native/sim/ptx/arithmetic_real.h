@@ -1,0 +1,133 @@
+// Floating point as PTX defines it: IEEE with the rounding the instruction names. A float NaN that is computed is the
+// one a GPU makes, 0x7fffffff; a double's payload passes through.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "bits.h"
+#include "rounding.h"
+
+namespace fcm::ptx::real {
+
+constexpr uint64_t kFloatNan = 0x7fffffff;
+constexpr uint64_t kDoubleNan = 0x7fffffffffffffff;
+
+template <class T>
+inline uint64_t canonical_nan() {
+    return sizeof(T) == 4 ? kFloatNan : kDoubleNan;
+}
+
+// .ftz: a subnormal becomes a zero of its sign.
+template <bool Flush, class T>
+inline T flushed(T v) {
+    if constexpr (Flush) {
+        if (std::fabs(v) < std::numeric_limits<T>::min()) return std::copysign(T(0), v);
+    }
+    return v;
+}
+
+// .sat: into [0, 1]; what is not a number becomes 0.
+template <class T>
+inline T saturated(T v) {
+    if (!(v > T(0))) return T(0);
+    return v > T(1) ? T(1) : v;
+}
+
+struct Style {
+    Rounding rounding = Rounding::nearest;
+    bool flush = false;
+    bool saturate = false;
+};
+
+template <class T, bool Flush>
+inline uint64_t result(T v) {
+    v = flushed<Flush>(v);
+    if constexpr (sizeof(T) == 4) {
+        if (v != v) return kFloatNan;
+    }
+    return raw(v);
+}
+
+// Rounded to the nearest, which is what kernels are made of.
+template <class T, bool Flush>
+struct Add {
+    static uint64_t of(uint64_t a, uint64_t b) {
+        return result<T, Flush>(flushed<Flush>(value<T>(a)) + flushed<Flush>(value<T>(b)));
+    }
+};
+template <class T, bool Flush>
+struct Sub {
+    static uint64_t of(uint64_t a, uint64_t b) {
+        return result<T, Flush>(flushed<Flush>(value<T>(a)) - flushed<Flush>(value<T>(b)));
+    }
+};
+template <class T, bool Flush>
+struct Mul {
+    static uint64_t of(uint64_t a, uint64_t b) {
+        return result<T, Flush>(flushed<Flush>(value<T>(a)) * flushed<Flush>(value<T>(b)));
+    }
+};
+template <class T, bool Flush>
+struct Div {
+    static uint64_t of(uint64_t a, uint64_t b) {
+        return result<T, Flush>(flushed<Flush>(value<T>(a)) / flushed<Flush>(value<T>(b)));
+    }
+};
+template <class T, bool Flush>
+struct Fma {
+    static uint64_t of(uint64_t a, uint64_t b, uint64_t c) {
+        return result<T, Flush>(
+            std::fma(flushed<Flush>(value<T>(a)), flushed<Flush>(value<T>(b)), flushed<Flush>(value<T>(c))));
+    }
+};
+template <class T, bool Flush>
+struct Sqrt {
+    static uint64_t of(uint64_t a) { return result<T, Flush>(std::sqrt(flushed<Flush>(value<T>(a)))); }
+};
+template <class T, bool Flush>
+struct Reciprocal {
+    static uint64_t of(uint64_t a) { return result<T, Flush>(T(1) / flushed<Flush>(value<T>(a))); }
+};
+
+// Any other rounding, and .sat.
+template <class T>
+inline T read(uint64_t bits, Style style) {
+    return style.flush ? flushed<true>(value<T>(bits)) : value<T>(bits);
+}
+template <class T>
+inline uint64_t write(T v, Style style) {
+    if (style.saturate) v = saturated(v);
+    return style.flush ? result<T, true>(v) : result<T, false>(v);
+}
+
+// The sign is a bit, whatever the rest is; only -0 < +0 needs care in the two below.
+template <class T, bool Flush>
+struct Abs {
+    static uint64_t of(uint64_t a) { return raw(std::fabs(flushed<Flush>(value<T>(a)))); }
+};
+template <class T, bool Flush>
+struct Neg {
+    static uint64_t of(uint64_t a) { return raw(-flushed<Flush>(value<T>(a))); }
+};
+template <class T>
+struct CopySign {
+    // The sign comes from the first operand, unlike C's copysign.
+    static uint64_t of(uint64_t a, uint64_t b) { return raw(std::copysign(value<T>(b), value<T>(a))); }
+};
+
+template <class T, bool Flush, bool Least, bool KeepNan>
+struct Extreme {
+    static uint64_t of(uint64_t a, uint64_t b) {
+        const T x = flushed<Flush>(value<T>(a)), y = flushed<Flush>(value<T>(b));
+        const bool x_nan = x != x, y_nan = y != y;
+        if (x_nan || y_nan) {
+            if (KeepNan || (x_nan && y_nan)) return canonical_nan<T>();
+            return raw(x_nan ? y : x);
+        }
+        if (x == y) return raw(std::signbit(x) == Least ? x : y);
+        return raw((x < y) == Least ? x : y);
+    }
+};
+
+}  // namespace fcm::ptx::real

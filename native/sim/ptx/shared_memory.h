@@ -1,0 +1,78 @@
+// Shared memory of the block that runs: static variables with gaps between them, then the dynamic part. It knows which
+// bytes are somebody's, and which of those have been written.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "code.h"
+#include "shadow.h"
+
+namespace fcm::ptx {
+
+class SharedMemory {
+public:
+    SharedMemory(const Module &module, const Function &kernel, uint64_t dynamic_bytes);
+
+    void begin_block();
+    uint64_t static_bytes() const { return static_bytes_; }
+
+    // Each checks bounds, that what is read was written, and races; alignment is the caller's.
+    const uint8_t *read(const Accessor &by, uint64_t offset, unsigned size) {
+        if (!in_range(offset, size) || !all_written(offset, size)) not_readable(offset, size);
+        shadow_.read(by, offset, size);
+        return &data_[offset];
+    }
+    uint8_t *write(const Accessor &by, uint64_t offset, unsigned size, unsigned line) {
+        if (!in_range(offset, size) || !all_somebodys(offset, size)) outside(offset, size);
+        shadow_.write(by, offset, size, line);
+        std::memset(&states_[offset], kWritten, size);
+        return &data_[offset];
+    }
+    uint8_t *strong(Accessor &by, uint64_t offset, unsigned size, bool reads, bool writes, bool acquire, bool release);
+
+private:
+    enum : uint8_t { kNobodys = 0, kEmpty = 1, kWritten = 2 };
+
+    bool in_range(uint64_t offset, unsigned size) const {
+        return offset < states_.size() && states_.size() - offset >= size;
+    }
+
+    // Eight states at a time.
+    uint64_t states(uint64_t offset, unsigned size) const {
+        uint64_t v = 0;
+        std::memcpy(&v, &states_[offset], size);
+        return v;
+    }
+    template <class Test>
+    bool each(uint64_t offset, unsigned size, Test test) const {
+        for (; size > 8; size -= 8, offset += 8) {
+            if (!test(states(offset, 8), 8)) return false;
+        }
+        return test(states(offset, size), size);
+    }
+    bool all_written(uint64_t offset, unsigned size) const {
+        constexpr uint64_t written = 0x0101010101010101ull * kWritten;
+        return each(offset, size, [](uint64_t v, unsigned n) { return v == (written & low_bits(n * 8)); });
+    }
+    bool all_somebodys(uint64_t offset, unsigned size) const {
+        constexpr uint64_t ones = 0x0101010101010101ull;
+        const auto test = [](uint64_t v, unsigned n) { return ((v | v >> 1) & ones) == (ones & low_bits(n * 8)); };
+        return each(offset, size, test);
+    }
+    [[noreturn]] void not_readable(uint64_t offset, unsigned size) const;
+    [[noreturn]] void outside(uint64_t offset, unsigned size) const;
+
+    struct Extents {
+        std::string name;
+        uint64_t offset, bytes;
+    };
+    std::vector<Extents> variables_;
+    std::vector<uint8_t> data_, states_;
+    Shadow shadow_;
+    uint64_t static_bytes_ = 0;
+};
+
+}  // namespace fcm::ptx

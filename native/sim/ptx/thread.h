@@ -1,0 +1,123 @@
+// A thread of a kernel, and the block it belongs to, as handlers see them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "code.h"
+#include "fault.h"
+#include "memory.h"
+#include "shadow.h"
+
+namespace fcm::ptx {
+
+class SharedMemory;
+struct Block;
+
+enum class State : uint8_t {
+    running,
+    preempted,  // could go on, but it is another thread's turn
+    barrier,    // waits for its block
+    collective,  // waits for lanes of its warp
+    exited
+};
+
+struct Frame {
+    const Function *function;
+    const Instruction *back;  // where the caller goes on
+    const Call *call;
+    size_t registers;  // where this frame begins
+    uint64_t local;
+};
+
+enum class Collective : uint8_t { warp_barrier, shuffle_up, shuffle_down, shuffle_xor, shuffle_index, all, any,
+    uniform, ballot };
+
+// What a thread waits for, and what it brings.
+struct Waiting {
+    const Instruction *at = nullptr;
+    Collective collective = Collective::warp_barrier;
+    uint32_t mask = 0;
+    uint32_t value = 0, b = 0, c = 0;
+};
+
+struct Thread {
+    uint64_t *registers = nullptr;  // of the current frame
+    const Instruction *next = nullptr;
+    State state = State::running;
+    int64_t turns = 0;  // memory accesses until another thread's turn
+    int64_t fuel = 0;   // jumps back until it counts as hung
+    Block *block = nullptr;
+    uint8_t *frame_memory = nullptr;  // of the current frame
+    uint64_t local_begin = 0;         // its offset in the thread's local memory
+    uint64_t local_end = 0;
+    uint32_t index = 0, lane = 0, warp = 0;
+    Dim position;
+    Accessor accessor;
+    Waiting waiting;
+    std::vector<uint64_t> register_stack;
+    std::vector<uint8_t> local;
+    std::vector<Frame> frames;
+    uint64_t specials[static_cast<size_t>(Special::count)] = {};
+
+    void enter(const Function &function, const Instruction *back, const Call *call);
+    void leave();
+
+    // Only memory is seen by others, so only there it matters who goes on.
+    void spend_turn() {
+        if (--turns <= 0 && state == State::running) state = State::preempted;
+    }
+};
+
+// An allocation a launch has touched.
+struct Region {
+    uint64_t base, bytes;
+    uint8_t *data;
+    bool constant;
+    Shadow shadow;
+
+    Region(uint64_t base_, uint64_t bytes_, uint8_t *data_, bool constant_, std::string name)
+        : base(base_), bytes(bytes_), data(data_), constant(constant_), shadow(bytes_, false, std::move(name)) {}
+};
+
+// What a launch knows of device memory.
+class Regions {
+public:
+    Regions(const Memory &memory, uint32_t accesses) : memory_(memory), cache_(accesses, nullptr) {}
+
+    // The region that holds all of [address, address + size). Each instruction remembers its last one.
+    Region &find(uint32_t access, uint64_t address, unsigned size) {
+        Region *region = cache_[access];
+        if (region != nullptr) {
+            const uint64_t offset = address - region->base;
+            if (offset < region->bytes && region->bytes - offset >= size) return *region;
+        }
+        return find_slowly(access, address, size);
+    }
+
+    Region &add(uint64_t base, uint64_t bytes, uint8_t *data, bool constant, std::string name);
+
+private:
+    Region &find_slowly(uint32_t access, uint64_t address, unsigned size);
+
+    const Memory &memory_;
+    std::vector<Region *> cache_;
+    std::vector<std::unique_ptr<Region>> regions_;
+};
+
+struct Block {
+    const Module *module = nullptr;
+    const Function *kernel = nullptr;
+    uint32_t number = 0;
+    Dim position;
+    uint32_t time = 1;  // see Stamp
+    std::vector<Thread> threads;
+    Regions *regions = nullptr;
+    SharedMemory *shared = nullptr;
+    const std::vector<uint8_t> *parameters = nullptr;
+    const std::vector<uint64_t> *globals = nullptr;  // where the module's variables are on this device
+};
+
+}  // namespace fcm::ptx

@@ -1,0 +1,84 @@
+// A stream is a queue of tasks; an event is a mark in one.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cudasim/runtime.h"
+
+namespace cudasim {
+
+// A place in a stream: reached when the task at `position` is done.
+struct Mark {
+    std::shared_ptr<detail::Stream> stream;
+    uint64_t position = 0;
+    std::chrono::steady_clock::time_point time{};
+
+    bool reached() const;
+};
+
+struct Task {
+    std::string what;
+    std::function<void()> run;              // nothing to do when empty
+    std::vector<int> devices{};             // whose memory it needs besides its own device's
+    bool even_after_fault = false;          // frees happen, so that a failed device does not leak
+    std::shared_ptr<const Mark> after{};    // runs only when this is reached
+};
+
+namespace detail {
+
+class Stream {
+   public:
+    Stream(int device, bool blocking) : device_(device), blocking_(blocking) {}
+
+    int device() const { return device_; }
+    // Whether it waits for the null stream of its device, and that for it.
+    bool blocking() const { return blocking_; }
+
+    // The position of the task: 1 for the first.
+    uint64_t push(Task task);
+    uint64_t tail() const;
+    bool done(uint64_t position) const;
+
+    // The task to run next, which stays where it is until pop(); nullptr when there is none up to `position`.
+    Task *front(uint64_t position);
+    void pop();
+    void drop_all();
+
+   private:
+    int device_;
+    bool blocking_;
+    mutable std::mutex mutex_;
+    std::deque<Task> tasks_;
+    uint64_t done_ = 0;
+};
+
+class Event {
+   public:
+    Event(int device, bool timed) : device_(device), timed_(timed) {}
+
+    int device() const { return device_; }
+    bool timed() const { return timed_; }
+    // nullptr until it is recorded.
+    std::shared_ptr<const Mark> mark() const;
+    void set_mark(std::shared_ptr<const Mark> mark);
+
+   private:
+    int device_;
+    bool timed_;
+    mutable std::mutex mutex_;
+    std::shared_ptr<const Mark> mark_;
+};
+
+}  // namespace detail
+
+using detail::Event;
+using detail::Stream;
+
+}  // namespace cudasim

@@ -1,0 +1,1 @@
+// A library that only has to be there.

@@ -1,0 +1,35 @@
+# The CUDA kernels against the CPU's, in several orders of threads, on the GPUs with most and with least shared memory, and
+# as nvcc compiles them.
+if(NOT TARGET fedcomuon_cudasim)
+  return()
+endif()
+
+add_executable(cuda_device_test cuda_device_test.cpp)
+target_link_libraries(cuda_device_test PRIVATE fedcomuon)
+target_compile_definitions(cuda_device_test PRIVATE FCM_CUDASIM_LIBRARY="$<TARGET_FILE:fedcomuon_cudasim>")
+add_dependencies(cuda_device_test fedcomuon_cudasim)
+fcm_warnings(cuda_device_test)
+fcm_sanitize(cuda_device_test)
+
+function(fcm_cuda_device_tests name)
+  add_test(NAME cuda_device_test.${name} COMMAND cuda_device_test)
+  set_tests_properties(cuda_device_test.${name} PROPERTIES TIMEOUT 300 ENVIRONMENT "${ARGN}")
+endfunction()
+
+fcm_cuda_device_tests(forward)
+fcm_cuda_device_tests(reverse FEDCOMUON_CUDASIM_ORDER=reverse)
+fcm_cuda_device_tests(random FEDCOMUON_CUDASIM_ORDER=random:7)
+fcm_cuda_device_tests(eager FEDCOMUON_CUDASIM_STREAMS=eager FEDCOMUON_CUDASIM_ORDER=random:8)
+fcm_cuda_device_tests(sm_75 FEDCOMUON_CUDASIM_ARCH=75 FEDCOMUON_CUDASIM_ORDER=random:9)
+fcm_cuda_device_tests(sm_90 FEDCOMUON_CUDASIM_ARCH=90 FEDCOMUON_CUDASIM_ORDER=reverse)
+if(TARGET fedcomuon_ptx)
+  add_dependencies(cuda_device_test fedcomuon_ptx)
+  fcm_cuda_device_tests(ptx FEDCOMUON_CUDASIM_ENGINE=ptx FEDCOMUON_CUDASIM_PTX=${CMAKE_BINARY_DIR}/ptx)
+  fcm_cuda_device_tests(ptx_sm_75 FEDCOMUON_CUDASIM_ENGINE=ptx FEDCOMUON_CUDASIM_PTX=${CMAKE_BINARY_DIR}/ptx
+                        FEDCOMUON_CUDASIM_ARCH=75 FEDCOMUON_CUDASIM_ORDER=random:9)
+endif()
+
+# A sanitizer has nothing to add to the proof, and takes several times as long.
+if(NOT FCM_SANITIZE)
+  add_subdirectory(../sim/mutation "${CMAKE_BINARY_DIR}/mutation")
+endif()

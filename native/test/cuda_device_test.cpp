@@ -1,0 +1,776 @@
+// The CUDA kernels on a simulated device against the CPU's, which other tests compare with references. Sizes are small, so
+// that every order of threads, every architecture and the interpreter of PTX can be tried.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "both_devices.h"
+#include "check.h"
+#include "fedcomuon.h"
+
+namespace {
+
+std::string words(const char *name, int64_t clients, int64_t n, Placing p) {
+    return std::string(name) + " of " + std::to_string(clients) + " x " + std::to_string(n) + ", shift " +
+           std::to_string(p.shift) + ", gap " + std::to_string(p.gap);
+}
+
+// Tails of a vector, of a chunk and of several.
+constexpr int64_t kLengths[] = {1, 3, 4, 6, 1023, 1030, 2052};
+
+template <class Body>
+void every_layout(Body body) {
+    for (const int64_t n : kLengths) {
+        for (const Placing &placing : kPlacings) body(n > 2000 ? 1 : 3, n, placing);
+    }
+}
+
+int64_t sum_room(const Side &side, int64_t clients, int64_t n) {
+    int64_t bytes = 0;
+    fcm_error error{};
+    ok(fcm_sum_workspace(side.context(), clients, n, &bytes, &error), error);
+    return bytes;
+}
+
+}  // namespace
+
+// ---- Element by element ----
+
+TEST(ema) {
+    Both both;
+    Random random(1);
+    every_layout([&](int64_t clients, int64_t n, Placing placing) {
+        for (const double a : {0.3, 1.0}) {
+            Floats x(clients, n, placing), y(clients, n, {placing.shift, placing.gap + 4});
+            x.fill(random);
+            y.fill(random);
+            const auto call = [&](Side &side, fcm_error *error) {
+                float *to_x = side.put(x);
+                float *to_y = side.put(y);
+                return fcm_ema(side.context(), clients, n, a, to_x, x.stride(), to_y, y.stride(), error);
+            };
+            both.same(words("ema", clients, n, placing), call, x, y);
+        }
+    });
+}
+
+TEST(compose) {
+    Both both;
+    Random random(2);
+    every_layout([&](int64_t clients, int64_t n, Placing placing) {
+        for (const int64_t d : {1, 3}) {
+            Floats h(clients, n * d, placing), v(clients, d), m(clients, n, placing);
+            Doubles norms(1, clients);
+            h.fill(random);
+            v.fill(random);
+            m.fill(random);
+            norms.positive(random);
+            const auto plain = [&](Side &side, fcm_error *error) {
+                float *to_h = side.put(h);
+                float *to_v = side.put(v);
+                float *to_m = side.put(m);
+                return fcm_compose_momentum(side.context(), clients, n, d, 0.2, to_h, h.stride(), to_v, v.stride(), to_m,
+                                            m.stride(), error);
+            };
+            both.same(words("compose_momentum", clients, n, placing), plain, h, v, m);
+            const auto projected = [&](Side &side, fcm_error *error) {
+                float *to_h = side.put(h);
+                float *to_v = side.put(v);
+                float *to_m = side.put(m);
+                return fcm_project_compose_momentum(side.context(), clients, n, d, 0.5, side.put(norms), 0.2, to_h, h.stride(),
+                                                    to_v, v.stride(), to_m, m.stride(), error);
+            };
+            both.same(words("project_compose_momentum", clients, n, placing), projected, h, v, m, norms);
+        }
+    });
+}
+
+TEST(project) {
+    Both both;
+    Random random(3);
+    every_layout([&](int64_t clients, int64_t n, Placing placing) {
+        for (const bool bad : {false, true}) {
+            Floats x(clients, n, placing);
+            Doubles norms(1, clients);
+            x.fill(random);
+            norms.positive(random);
+            if (bad) norms[0][clients - 1] = std::numeric_limits<double>::infinity();
+            const auto call = [&](Side &side, fcm_error *error) {
+                float *to_x = side.put(x);
+                return fcm_project(side.context(), clients, n, 0.4, side.put(norms), to_x, x.stride(), error);
+            };
+            both.same(words("project", clients, n, placing), call, x, norms);
+        }
+    });
+}
+
+TEST(adaptive_step) {
+    Both both;
+    Random random(4);
+    every_layout([&](int64_t clients, int64_t n, Placing placing) {
+        for (const int32_t rule : {FCM_ADAM, FCM_YOGI}) {
+            Floats delta(clients, n, placing), m(clients, n, placing), v(clients, n, placing), w(clients, n, placing);
+            delta.fill(random);
+            m.fill(random);
+            v.positive(random);
+            w.fill(random);
+            const auto call = [&](Side &side, fcm_error *error) {
+                float *to_delta = side.put(delta);
+                float *to_m = side.put(m);
+                float *to_v = side.put(v);
+                float *to_w = side.put(w);
+                return fcm_adaptive_step(side.context(), clients, n, rule, 0.9, 0.99, 1e-3, 0.01, to_delta, delta.stride(),
+                                         to_m, m.stride(), to_v, v.stride(), to_w, w.stride(), error);
+            };
+            both.same(words("adaptive_step", clients, n, placing), call, delta, m, v, w);
+        }
+    });
+}
+
+TEST(average) {
+    Both both;
+    Random random(5);
+    for (const int64_t clients : {1, 3, 300}) {
+        for (const int64_t n : {1, 6, 1030}) {
+            if (clients == 300 && n > 6) continue;
+            for (const Placing &placing : kPlacings) {
+                for (const bool weighted : {false, true}) {
+                    Floats x(clients, n, placing);
+                    x.fill(random);
+                    std::vector<double> weights(static_cast<size_t>(clients), 0.5);
+                    if (clients > 1) weights[1] = 0.0;
+                    weights[0] = 2.0;
+                    const auto call = [&](Side &side, fcm_error *error) {
+                        return fcm_average(side.context(), clients, n, weighted ? weights.data() : nullptr, side.put(x),
+                                           x.stride(), error);
+                    };
+                    both.same(words("average", clients, n, placing), call, x);
+                }
+            }
+        }
+    }
+}
+
+TEST(triad) {
+    Both both;
+    Random random(6);
+    for (const int64_t n : kLengths) {
+        Floats a(1, n, {n % 2, 0}), b(1, n), c(1, n);
+        a.fill(random);
+        b.fill(random);
+        c.fill(random);
+        const auto call = [&](Side &side, fcm_error *error) {
+            float *to_a = side.put(a);
+            float *to_b = side.put(b);
+            return fcm_triad(side.context(), n, 0.7f, to_b, side.put(c), to_a, 0, error);
+        };
+        both.same(words("triad", 1, n, {}), call, a, b, c);
+    }
+}
+
+// More tasks than a grid has blocks.
+TEST(more_clients_than_blocks) {
+    if (interpreted()) return;
+    Both both;
+    Random random(7);
+    constexpr int64_t kClients = 65536 + 9;
+    Floats x(kClients, 1), y(kClients, 1);
+    x.fill(random);
+    y.fill(random);
+    const auto call = [&](Side &side, fcm_error *error) {
+        float *to_x = side.put(x);
+        return fcm_ema(side.context(), kClients, 1, 0.5, to_x, 1, side.put(y), 1, error);
+    };
+    both.same("ema of more clients than blocks", call, x, y);
+}
+
+// A client further away than 2^31 elements. No device of a test has so much memory; what the kernel touches of it is two
+// pages at either end, and the simulator follows addresses of the host as well.
+TEST(client_beyond_two_to_the_31) {
+    if (interpreted()) return;
+    constexpr int64_t kStride = (int64_t{1} << 31) + 64;
+    constexpr size_t kBytes = static_cast<size_t>(kStride + 4096) * sizeof(float);
+    const auto reserve = [] {
+        void *range = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (range == MAP_FAILED) throw std::runtime_error("no addresses");
+        return std::unique_ptr<float, void (*)(float *)>(static_cast<float *>(range),
+                                                         [](float *memory) { munmap(memory, kBytes); });
+    };
+    const auto x = reserve();
+    const auto y = reserve();
+    constexpr int64_t n = 9;
+    for (int64_t j = 0; j < n; ++j) {
+        x.get()[j] = static_cast<float>(j);
+        x.get()[kStride + j] = static_cast<float>(100 + j);
+    }
+    const Context sim = context_of(FCM_CUDASIM);
+    fcm_error error{};
+    ok(fcm_ema(sim.get(), 2, n, 1.0, x.get(), kStride, y.get(), kStride, &error), error);
+    ok(fcm_synchronize(sim.get(), &error), error);
+    for (int64_t j = 0; j < n; ++j) {
+        CHECK(y.get()[j] == static_cast<float>(j), "client 0, %ld: %g", long(j), double(y.get()[j]));
+        CHECK(y.get()[kStride + j] == static_cast<float>(100 + j), "client 1, %ld: %g", long(j), double(y.get()[kStride + j]));
+    }
+    CHECK(y.get()[64] == 0.0f && y.get()[n] == 0.0f, "something was written elsewhere");
+}
+
+// ---- Sums ----
+
+namespace {
+
+constexpr int kThreads = 256;
+
+// The order that the kernels promise: within a block a tree over each warp, then warp after warp.
+double block_sum(std::array<double, kThreads> values) {
+    double total = 0.0;
+    for (int warp = 0; warp < kThreads; warp += 32) {
+        for (int distance = 16; distance > 0; distance /= 2) {
+            for (int lane = 0; lane < distance; ++lane) values[warp + lane] += values[warp + lane + distance];
+        }
+        total += values[warp];
+    }
+    return total;
+}
+
+// Pieces of 4096 elements are a block's each; four neighbours in turn are a thread's.
+double norm_in_order(const float *x, int64_t n) {
+    std::array<double, kThreads> of_pieces{};
+    int64_t piece = 0;
+    for (int64_t start = 0; start < n; start += 4096, ++piece) {
+        std::array<double, kThreads> sums{};
+        for (int64_t j = start; j < std::min(start + 4096, n); ++j) {
+            double &sum = sums[static_cast<size_t>((j - start) / 4 % kThreads)];
+            sum = std::fma(double{x[j]}, double{x[j]}, sum);
+        }
+        of_pieces[static_cast<size_t>(piece % kThreads)] += block_sum(sums);
+    }
+    return std::sqrt(block_sum(of_pieces));
+}
+
+void expect_norms(const std::string &what, Floats &x, const std::vector<double> &norms, int64_t first) {
+    for (int64_t k = 0; k < x.clients(); ++k) {
+        const double wanted = norm_in_order(x[k], x.n());
+        CHECK(norms[static_cast<size_t>(first + k)] == wanted, "%s, client %ld: %.17g, wanted %.17g", what.c_str(), long(k),
+              norms[static_cast<size_t>(first + k)], wanted);
+    }
+}
+
+}  // namespace
+
+TEST(norm_is_summed_in_its_order) {
+    Side sim(FCM_CUDASIM);
+    Random random(11);
+    for (const int64_t n : {1, 5, 300, 4095, 4097, 3 * 4096 + 70}) {
+        for (const Placing &placing : kPlacings) {
+            const int64_t clients = n > 4097 ? 2 : 3;
+            Floats x(clients, n, placing);
+            Doubles norms(1, clients);
+            x.fill(random);
+            const float *to_x = sim.put(x);
+            double *to_norms = sim.put(norms);
+            const int64_t room = sum_room(sim, clients, n);
+            fcm_error error{};
+            ok(fcm_norm(sim.context(), clients, n, to_x, x.stride(), to_norms, sim.room(room), room, &error), error);
+            expect_norms(words("norm", clients, n, placing), x, sim.get(1, norms), norms.first());
+            sim.clear();
+        }
+    }
+}
+
+// More pieces than threads of the block that adds them.
+TEST(norm_of_many_pieces) {
+    if (interpreted()) return;
+    Side sim(FCM_CUDASIM);
+    Random random(12);
+    constexpr int64_t n = 260 * 4096 + 3;
+    Floats x(1, n);
+    Doubles norms(1, 1);
+    x.fill(random);
+    const float *to_x = sim.put(x);
+    double *to_norms = sim.put(norms);
+    const int64_t room = sum_room(sim, 1, n);
+    fcm_error error{};
+    ok(fcm_norm(sim.context(), 1, n, to_x, n, to_norms, sim.room(room), room, &error), error);
+    expect_norms("norm of many pieces", x, sim.get(1, norms), norms.first());
+}
+
+TEST(storm) {
+    Both both;
+    Random random(13);
+    for (const int64_t n : {1, 6, 1030, 4100}) {
+        for (const Placing &placing : kPlacings) {
+            const int64_t clients = 2;
+            Floats fresh(clients, n, placing), old(clients, n, placing), h(clients, n, placing);
+            Doubles norms(1, clients);
+            fresh.fill(random);
+            old.fill(random);
+            h.fill(random);
+            const auto call = [&](Side &side, fcm_error *error) {
+                float *to_fresh = side.put(fresh);
+                float *to_old = side.put(old);
+                float *to_h = side.put(h);
+                double *to_norms = side.put(norms);
+                const int64_t room = sum_room(side, clients, n);
+                return fcm_storm(side.context(), clients, n, 0.3, to_fresh, fresh.stride(), to_old, old.stride(), to_h,
+                                 h.stride(), to_norms, side.room(room), room, error);
+            };
+            both.same(words("storm", clients, n, placing), call, fresh, old, h);
+            both.near(words("storm's norms", clients, n, placing), 1e-13, call, fresh, old, h, norms);
+        }
+    }
+}
+
+// A norm that differs in its last bit may round the step of an element the other way.
+TEST(vector_step_and_normalize) {
+    Both both;
+    Random random(14);
+    for (const int64_t n : {1, 6, 1030, 4100}) {
+        for (const Placing &placing : kPlacings) {
+            for (const bool bad : {false, true}) {
+                const int64_t clients = 3;
+                Floats m(clients, n, placing), w(clients, n, placing);
+                m.fill(random);
+                w.fill(random);
+                if (n == 6) std::fill(m[0], m[0] + n, 0.0f);
+                if (bad) m[clients - 1][n - 1] = n % 4 == 0 ? kInf : kNaN;
+                for (const int32_t rule : {FCM_STEP_PLAIN, FCM_STEP_NORMALIZED}) {
+                    const auto step = [&](Side &side, fcm_error *error) {
+                        float *to_m = side.put(m);
+                        float *to_w = side.put(w);
+                        const int64_t room = sum_room(side, clients, n);
+                        return fcm_vector_step(side.context(), clients, n, rule, 0.1, to_m, m.stride(), to_w, w.stride(),
+                                               side.room(room), room, error);
+                    };
+                    if (bad && rule == FCM_STEP_PLAIN) continue;
+                    both.near(words("vector_step", clients, n, placing), 1e-6, step, m, w);
+                }
+                const auto normalize = [&](Side &side, fcm_error *error) {
+                    float *to_m = side.put(m);
+                    float *to_w = side.put(w);
+                    const int64_t room = sum_room(side, clients, n);
+                    return fcm_normalize(side.context(), clients, n, 1.01, to_m, m.stride(), to_w, w.stride(), side.room(room),
+                                         room, error);
+                };
+                both.near(words("normalize", clients, n, placing), 1e-6, normalize, m, w);
+            }
+        }
+    }
+}
+
+TEST(first_that_is_not_finite) {
+    const Context cpu = context_of(FCM_CPU);
+    Side sim(FCM_CUDASIM);
+    Random random(15);
+    for (const int64_t n : {1, 6, 1030}) {
+        for (const Placing &placing : kPlacings) {
+            for (const float bad : {0.0f, kNaN, kInf}) {
+                Floats x(3, n, placing);
+                x.fill(random);
+                if (bad != 0.0f) x[1][n - 1] = x[1][n / 2] = x[2][0] = bad;
+                int64_t client = -7, index = -7;
+                fcm_error error{};
+                const float *to_x = sim.put(x);
+                ok(fcm_all_finite(sim.context(), 3, n, to_x, x.stride(), &client, &index, &error), error);
+                const bool right = bad == 0.0f ? client == -1 && index == -1 : client == 1 && index == n / 2;
+                CHECK(right, "%s: client %ld, index %ld", words("all_finite", 3, n, placing).c_str(), long(client), long(index));
+                sim.clear();
+            }
+        }
+    }
+}
+
+// ---- Largest elements ----
+
+TEST(top_k) {
+    Both both;
+    Random random(21);
+    for (const int64_t n : {1, 7, 1030, 17000}) {
+        for (const Placing &placing : {Placing{0, 0}, Placing{1, 3}}) {
+            Floats x(2, n, placing), y(2, n, placing);
+            y.fill(random);
+            for (int64_t k = 0; k < 2; ++k) {
+                // Few different magnitudes, of either sign: many ties.
+                for (int64_t j = 0; j < n; ++j) {
+                    const uint64_t bits = random.bits();
+                    x[k][j] = static_cast<float>(static_cast<int>(bits % 7)) * (bits & 64 ? 0.25f : -0.25f);
+                }
+            }
+            for (const int64_t keep : {int64_t{0}, int64_t{1}, n / 3, n / 2 + 1, n}) {
+                if (keep > n) continue;
+                const auto call = [&](Side &side, fcm_error *error) {
+                    float *to_x = side.put(x);
+                    return fcm_top_k(side.context(), 2, n, keep, to_x, x.stride(), side.put(y), y.stride(), error);
+                };
+                both.same(words("top_k", 2, n, placing) + ", k = " + std::to_string(keep), call, x, y);
+            }
+        }
+    }
+}
+
+TEST(top_k_of_different_magnitudes) {
+    Both both;
+    Random random(22);
+    constexpr int64_t n = 1500;
+    Floats x(3, n), y(3, n);
+    x.fill(random);
+    y.fill(random);
+    for (int64_t j = 0; j < n; ++j) x[1][j] = std::ldexp(x[1][j], static_cast<int>(j % 80) - 40);
+    for (const int64_t keep : {1, 100, 1499}) {
+        const auto call = [&](Side &side, fcm_error *error) {
+            float *to_x = side.put(x);
+            return fcm_top_k(side.context(), 3, n, keep, to_x, n, side.put(y), n, error);
+        };
+        both.same("top_k, k = " + std::to_string(keep), call, x, y);
+    }
+    x[2][3] = kNaN;
+    const auto call = [&](Side &side, fcm_error *error) {
+        float *to_x = side.put(x);
+        return fcm_top_k(side.context(), 3, n, 5, to_x, n, side.put(y), n, error);
+    };
+    both.same("top_k with NaN", call, x, y);
+}
+
+// ---- Matrices ----
+
+TEST(rearrange) {
+    Both both;
+    Random random(31);
+    constexpr int64_t kRows = 41;
+    constexpr int64_t kCols = 70;
+    for (const int32_t bytes : {4, 8}) {
+        for (const bool from_transposed : {false, true}) {
+            for (const bool to_transposed : {false, true}) {
+                constexpr int64_t kSpan = (kRows + 3) * (kCols + 3);
+                const auto call = [&](auto &x, auto &y) {
+                    return [&](Side &side, fcm_error *error) {
+                        auto *to_x = side.put(x);
+                        auto *to_y = side.put(y);
+                        return fcm_rearrange(side.context(), 2, kRows, kCols, bytes, to_x, x.stride(),
+                                             from_transposed ? 1 : kCols + 2, from_transposed ? kRows + 1 : 1, to_y, y.stride(),
+                                             to_transposed ? 1 : kCols, to_transposed ? kRows + 3 : 1, error);
+                    };
+                };
+                if (bytes == 4) {
+                    Floats x(2, kSpan), y(2, kSpan, {0, 5});
+                    both.same("rearrange", call(x.fill(random), y), x, y);
+                } else {
+                    Doubles x(2, kSpan), y(2, kSpan, {0, 5});
+                    both.same("rearrange", call(x.fill(random), y), x, y);
+                }
+            }
+        }
+    }
+}
+
+TEST(multiply) {
+    Both both;
+    Random random(32);
+    struct Case {
+        int64_t rows, cols, depth;
+        int32_t symmetric;
+        bool a_transposed, b_transposed, based;
+    };
+    const Case cases[] = {{70, 90, 37, 0, false, false, true}, {5, 66, 16, 0, true, true, false},
+                          {64, 64, 1, 0, false, true, false},  {130, 130, 33, 1, false, true, true},
+                          {66, 66, 40, 1, true, false, false}};
+    for (const Case &c : cases) {
+        Floats a(2, c.rows * c.depth), b(2, c.depth * c.cols), base(2, c.rows * c.cols), out(2, c.rows * c.cols, {0, 3});
+        a.fill(random);
+        b.fill(random);
+        base.fill(random);
+        out.fill(random);
+        if (c.symmetric != 0) {
+            // A B is A A^T, and the base is symmetric as well.
+            for (int64_t k = 0; k < 2; ++k) {
+                for (int64_t i = 0; i < c.rows; ++i) {
+                    for (int64_t j = 0; j < c.depth; ++j) {
+                        const float value = a[k][c.a_transposed ? j * c.rows + i : i * c.depth + j];
+                        b[k][c.b_transposed ? i * c.depth + j : j * c.cols + i] = value;
+                    }
+                    for (int64_t j = 0; j < i; ++j) base[k][i * c.cols + j] = base[k][j * c.cols + i];
+                }
+            }
+        }
+        const auto call = [&](Side &side, fcm_error *error) {
+            float *to_a = side.put(a);
+            float *to_b = side.put(b);
+            float *to_base = side.put(base);
+            float *to_out = side.put(out);
+            int64_t room = 0;
+            ok(fcm_multiply_workspace(side.context(), 2, c.rows, c.cols, c.depth, &room, error), *error);
+            return fcm_multiply(side.context(), 2, c.rows, c.cols, c.depth, c.symmetric, 0.7, to_a, a.stride(),
+                                c.a_transposed ? 1 : c.depth, c.a_transposed ? c.rows : 1, to_b, b.stride(),
+                                c.b_transposed ? 1 : c.cols, c.b_transposed ? c.depth : 1, -0.4,
+                                c.based ? to_base : nullptr, base.stride(), to_out, out.stride(), side.room(room), room, error);
+        };
+        both.near("multiply " + std::to_string(c.rows) + " x " + std::to_string(c.cols), 1e-4, call, a, b, base, out);
+    }
+}
+
+// ---- Newton-Schulz ----
+
+namespace {
+
+struct Sides {
+    int64_t rows;
+    int64_t cols;
+};
+
+class Matrices {
+   public:
+    Matrices(const std::vector<Sides> &shapes, int64_t clients, uint64_t seed)
+        : blocks_(layout(shapes)),
+          length_(blocks_.back().m_offset + blocks_.back().rows * blocks_.back().cols),
+          m_(clients, length_, {0, 2}),
+          o_(clients, length_, {0, 1}),
+          w_(clients, length_, {1, 0}) {
+        Random random(seed);
+        m_.fill(random);
+        o_.fill(random);
+        w_.fill(random);
+    }
+
+    std::vector<fcm_matrix_block> &blocks() { return blocks_; }
+    Floats &m() { return m_; }
+
+    void compare(Both &both, const char *what, const std::vector<double> &coefficients, double tolerance = 2e-4) {
+        const auto steps = static_cast<int64_t>(coefficients.size() / 3);
+        const auto count = static_cast<int64_t>(blocks_.size());
+        const auto call = [&](Side &side, fcm_error *error) {
+            float *to_m = side.put(m_);
+            float *to_o = side.put(o_);
+            float *to_w = side.put(w_);
+            int64_t room = 0;
+            ok(fcm_newton_schulz_small_workspace(side.context(), m_.clients(), blocks_.data(), count, &room, error), *error);
+            return fcm_newton_schulz_small(side.context(), m_.clients(), blocks_.data(), count, coefficients.data(), steps, 1.01,
+                                           0.5, to_m, m_.stride(), to_o, o_.stride(), to_w, w_.stride(), side.room(room), room,
+                                           error);
+        };
+        both.near(what, tolerance, call, m_, o_, w_);
+    }
+
+   private:
+    static std::vector<fcm_matrix_block> layout(const std::vector<Sides> &shapes) {
+        std::vector<fcm_matrix_block> blocks;
+        int64_t at = 0;
+        for (const Sides &shape : shapes) {
+            blocks.push_back({shape.rows, shape.cols, at, at, at, 0.25 + 0.5 * static_cast<double>(blocks.size())});
+            at += shape.rows * shape.cols;
+        }
+        return blocks;
+    }
+
+    std::vector<fcm_matrix_block> blocks_;
+    int64_t length_;
+    Floats m_;
+    Floats o_;
+    Floats w_;
+};
+
+const std::vector<double> kTwoSteps = {3.4445, -4.7750, 2.0315, 2.0, -1.5, 0.5};
+
+}  // namespace
+
+TEST(newton_schulz_of_mixed_shapes) {
+    Both both;
+    Matrices matrices({{5, 9}, {9, 5}, {20, 33}, {1, 1}, {40, 70}, {17, 3}}, 2, 41);
+    matrices.compare(both, "mixed shapes", kTwoSteps);
+}
+
+TEST(newton_schulz_of_a_tall_matrix) {
+    Both both;
+    Matrices matrices({{45, 20}}, 2, 42);
+    matrices.compare(both, "tall", kTwoSteps);
+}
+
+// On most GPUs the first stays in shared memory; on those with least neither does, and of the second not even the Gram
+// matrix.
+TEST(newton_schulz_of_long_sides) {
+    Both both;
+    Matrices matrices({{100, 130}, {128, 150}}, 1, 43);
+    matrices.compare(both, "long sides", interpreted() ? std::vector<double>{2.0, -1.5, 0.5} : kTwoSteps);
+}
+
+TEST(newton_schulz_that_passes_through) {
+    if (interpreted()) return;
+    Both both;
+    Matrices matrices({{260, 120}}, 1, 44);
+    matrices.compare(both, "260 x 120", kTwoSteps);
+}
+
+TEST(newton_schulz_finds_what_is_not_finite) {
+    Both both;
+    for (const float bad : {kNaN, kInf}) {
+        Matrices matrices({{6, 9}, {12, 4}}, 3, 45);
+        matrices.m()[1][6 * 9 + 13] = bad;
+        matrices.m()[2][1] = bad;
+        matrices.compare(both, "not finite", kTwoSteps);
+    }
+}
+
+TEST(newton_schulz_that_leaves_the_range) {
+    Both both;
+    Matrices matrices({{6, 9}, {20, 30}}, 2, 46);
+    matrices.compare(both, "out of range", {1e30, 1e30, 1e30, 1e30, 1e30, 1e30});
+}
+
+TEST(newton_schulz_of_zero) {
+    Both both;
+    Matrices matrices({{6, 9}, {20, 30}}, 2, 47);
+    std::fill(matrices.m()[1], matrices.m()[1] + 6 * 9, 0.0f);
+    matrices.compare(both, "zero", kTwoSteps);
+}
+
+// ---- Copies ----
+
+TEST(copies_are_done_when_they_return) {
+    const Context sim = context_of(FCM_CUDASIM);
+    constexpr int64_t n = 3000;
+    constexpr int64_t kBytes = n * 4;
+    Buffer x(sim.get(), kBytes), y(sim.get(), kBytes);
+    std::vector<float> host(n);
+    fcm_error error{};
+    for (int round = 0; round < 3; ++round) {
+        for (int64_t j = 0; j < n; ++j) host[static_cast<size_t>(j)] = static_cast<float>(j + round);
+        x.in(host.data(), kBytes);
+        std::fill(host.begin(), host.end(), -1.0f);  // the copy must have been taken
+        ok(fcm_ema(sim.get(), 1, n, 1.0, static_cast<float *>(x.address()), n, static_cast<float *>(y.address()), n, &error),
+           error);
+        y.out(host.data(), kBytes);
+        for (int64_t j = 0; j < n; ++j) {
+            const float value = host[static_cast<size_t>(j)];
+            CHECK(value == static_cast<float>(j + round), "round %d, %ld: %g", round, long(j), double(value));
+        }
+    }
+}
+
+namespace {
+
+// Memory of the host that devices copy from and to on their own.
+class Pinned {
+   public:
+    Pinned(fcm_context *context, int64_t count) : context_(context) {
+        fcm_error error{};
+        ok(fcm_host_allocate(context, count * 4, &address_, &error), error);
+    }
+    ~Pinned() {
+        fcm_error error{};
+        ok(fcm_host_free(context_, address_, &error), error);
+    }
+    Pinned(const Pinned &) = delete;
+    Pinned &operator=(const Pinned &) = delete;
+
+    float *data() const { return static_cast<float *>(address_); }
+
+   private:
+    fcm_context *context_;
+    void *address_ = nullptr;
+};
+
+}  // namespace
+
+// CUDA itself waits for copies of other memory; with pinned memory it does not, and fcm_copy_in and fcm_copy_out must.
+TEST(pinned_copies_are_done_when_they_return) {
+    const Context sim = context_of(FCM_CUDASIM);
+    constexpr int64_t n = 500;
+    constexpr int64_t kBytes = n * 4;
+    const Pinned host(sim.get(), n);
+    Buffer x(sim.get(), kBytes);
+    std::fill(host.data(), host.data() + n, 5.0f);
+    x.in(host.data(), kBytes);
+    std::fill(host.data(), host.data() + n, -1.0f);
+    x.out(host.data(), kBytes);
+    CHECK(std::count(host.data(), host.data() + n, 5.0f) == n, "%g", double(host.data()[0]));
+}
+
+TEST(pinned_copies_are_done_when_the_stream_is) {
+    const Context sim = context_of(FCM_CUDASIM);
+    constexpr int64_t n = 500;
+    constexpr int64_t kBytes = n * 4;
+    const Pinned from(sim.get(), n), to(sim.get(), n);
+    fcm_error error{};
+    Buffer x(sim.get(), kBytes);
+    for (int64_t j = 0; j < n; ++j) from.data()[j] = static_cast<float>(j);
+    ok(fcm_copy_in_async(sim.get(), x.address(), from.data(), kBytes, &error), error);
+    ok(fcm_copy_out_async(sim.get(), to.data(), x.address(), kBytes, &error), error);
+    ok(fcm_synchronize(sim.get(), &error), error);
+    for (int64_t j = 0; j < n; ++j) {
+        CHECK(to.data()[j] == static_cast<float>(j), "%ld: %g", long(j), double(to.data()[j]));
+    }
+}
+
+// The copy between devices comes after what both were given before, and before what both are given next, whichever of the
+// two is waited for first.
+TEST(copies_between_devices_are_in_order) {
+    const Context here = context_of(FCM_CUDASIM, 0);
+    const Context there = context_of(FCM_CUDASIM, 1);
+    constexpr int64_t n = 700;
+    constexpr int64_t kBytes = n * 4;
+    fcm_error error{};
+    const auto floats = [](const Buffer &buffer) { return static_cast<float *>(buffer.address()); };
+    for (const bool here_first : {true, false}) {
+        Buffer one(here.get(), kBytes), x(here.get(), kBytes), y(there.get(), kBytes), result(there.get(), kBytes);
+        const std::vector<float> ones(n, 1.0f), sevens(n, 7.0f);
+        one.in(ones.data(), kBytes);
+        x.in(sevens.data(), kBytes);
+        // x becomes 1 on the first device; then it is copied; then it becomes 0, and the second device uses the copy.
+        ok(fcm_ema(here.get(), 1, n, 1.0, floats(one), n, floats(x), n, &error), error);
+        ok(fcm_copy(there.get(), y.address(), here.get(), x.address(), kBytes, &error), error);
+        ok(fcm_zero(here.get(), x.address(), kBytes, &error), error);
+        ok(fcm_synchronize(here_first ? here.get() : there.get(), &error), error);
+        ok(fcm_ema(there.get(), 1, n, 1.0, floats(y), n, floats(result), n, &error), error);
+        std::vector<float> back(n);
+        result.out(back.data(), kBytes);
+        CHECK(std::count(back.begin(), back.end(), 1.0f) == n, "%s device first: %g", here_first ? "first" : "second",
+              double(back[0]));
+    }
+}
+
+TEST(events_hold_up_who_waits) {
+    const Context first = context_of(FCM_CUDASIM, 0);
+    const Context second = context_of(FCM_CUDASIM, 0);
+    constexpr int64_t n = 600;
+    constexpr int64_t kBytes = n * 4;
+    fcm_error error{};
+    fcm_event *event = nullptr;
+    ok(fcm_event_create(first.get(), &event, &error), error);
+    {
+        Buffer one(first.get(), kBytes), x(first.get(), kBytes), y(second.get(), kBytes);
+        const std::vector<float> ones(n, 1.0f);
+        one.in(ones.data(), kBytes);
+        ok(fcm_synchronize(second.get(), &error), error);
+        ok(fcm_ema(first.get(), 1, n, 1.0, static_cast<float *>(one.address()), n, static_cast<float *>(x.address()), n, &error),
+           error);
+        ok(fcm_event_record(event, &error), error);
+        ok(fcm_event_wait(second.get(), event, &error), error);
+        ok(fcm_ema(second.get(), 1, n, 1.0, static_cast<float *>(x.address()), n, static_cast<float *>(y.address()), n, &error),
+           error);
+        std::vector<float> back(n);
+        y.out(back.data(), kBytes);
+        CHECK(std::all_of(back.begin(), back.end(), [](float value) { return value == 1.0f; }), "%g", double(back[0]));
+    }
+    fcm_event_destroy(event);
+}
+
+// Whatever was done to a device, nothing is left on it, and nothing around its memory was touched.
+TEST(nothing_is_left) {
+    Side sim(FCM_CUDASIM);
+    Random random(61);
+    Floats x(2, 100);
+    x.fill(random);
+    (void)sim.put(x);
+    sim.clear();
+    fcm_error error{};
+    ok(fcm_synchronize(sim.context(), &error), error);
+    int64_t bytes = -1;
+    ok(fcm_live_bytes(sim.context(), &bytes, &error), error);
+    CHECK(bytes == 0, "%ld bytes", long(bytes));
+}

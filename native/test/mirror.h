@@ -1,0 +1,162 @@
+// Operands of tests on a device whose memory the host cannot touch. A test fills and reads host memory, as on the CPU, and
+// every piece of it has a twin on the device, aligned alike. A call of the library is given the twins: before it they
+// receive what the host has, and after it the host receives what they have, the guards around an operand included. So
+// whatever the device wrote, and wherever, the test sees.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <new>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+#include "check.h"
+#include "fedcomuon.h"
+
+class Mirror {
+   public:
+    static Mirror &instance() {
+        static Mirror one;
+        return one;
+    }
+
+    void *allocate(size_t bytes) {
+        const size_t room = bytes > 0 ? bytes : 1;
+        auto *host = static_cast<char *>(::operator new(room, kAlignment));
+        void *device = nullptr;
+        need(fcm_buffer_allocate(context_, static_cast<int64_t>(room), &device, &error_));
+        const std::lock_guard<std::mutex> lock(mutex_);
+        twins_[host] = {static_cast<char *>(device), room};
+        return host;
+    }
+
+    void release(void *memory) {
+        auto *host = static_cast<char *>(memory);
+        const std::lock_guard<std::mutex> lock(mutex_);
+        const auto found = twins_.find(host);
+        if (found == twins_.end()) throw std::logic_error("not a piece of this memory");
+        need(fcm_buffer_free(context_, found->second.device, &error_));
+        twins_.erase(found);
+        ::operator delete(memory, kAlignment);
+    }
+
+    void send() {
+        for (const auto &[host, twin] : twins_) {
+            need(fcm_copy_in(context_, twin.device, host, static_cast<int64_t>(twin.bytes), &error_));
+        }
+    }
+    void receive() {
+        for (const auto &[host, twin] : twins_) {
+            need(fcm_copy_out(context_, host, twin.device, static_cast<int64_t>(twin.bytes), &error_));
+        }
+    }
+
+    // Where the device finds what the host has at an address; other addresses are handed on as they are.
+    template <class Value>
+    Value twin(Value value) const {
+        if constexpr (std::is_pointer_v<Value>) {
+            using Target = std::remove_cv_t<std::remove_pointer_t<Value>>;
+            if constexpr (std::is_same_v<Target, float> || std::is_same_v<Target, double> || std::is_void_v<Target>) {
+                auto *address = static_cast<char *>(const_cast<void *>(static_cast<const void *>(value)));
+                auto after = twins_.upper_bound(address);
+                if (after == twins_.begin()) return value;
+                const auto &[host, piece] = *std::prev(after);
+                if (std::less<>()(host + piece.bytes - 1, address)) return value;
+                return static_cast<Value>(static_cast<void *>(piece.device + (address - host)));
+            }
+        }
+        return value;
+    }
+
+    fcm_error *error() { return &error_; }
+    void need(fcm_status status) {
+        if (status != FCM_OK) throw std::runtime_error(error_.message);
+    }
+
+   private:
+    static constexpr std::align_val_t kAlignment{64};
+    struct Twin {
+        char *device = nullptr;
+        size_t bytes = 0;
+    };
+
+    Mirror() { need(fcm_context_create(FCM_TEST_KIND, 0, 1, FCM_ISA_AUTO, &context_, &error_)); }
+    ~Mirror() { fcm_context_destroy(context_); }
+
+    fcm_context *context_ = nullptr;
+    fcm_error error_{};
+    std::mutex mutex_;
+    std::map<char *, Twin, std::less<>> twins_;
+};
+
+// An argument that the library reads on the host.
+template <class T>
+struct OnHost {
+    T *address;
+};
+inline OnHost<const double> on_host(const double *address) { return {address}; }
+
+template <class Parameter, class Argument>
+Parameter twin_of(const Mirror &mirror, Argument &&argument) {
+    return mirror.twin(static_cast<Parameter>(argument));
+}
+template <class Parameter>
+Parameter twin_of(const Mirror &, const OnHost<const double> &argument) {
+    return argument.address;
+}
+template <class Parameter>
+Parameter twin_of(const Mirror &, OnHost<const double> &&argument) {
+    return argument.address;
+}
+
+// One call on the twins. What it left behind on the device is waited for, and a fault there shows here.
+template <class... Parameters, class... Arguments>
+fcm_status mirrored(fcm_status (*function)(fcm_context *, Parameters...), fcm_context *context, Arguments &&...arguments) {
+    Mirror &mirror = Mirror::instance();
+    mirror.send();
+    const fcm_status status = function(context, twin_of<Parameters>(mirror, std::forward<Arguments>(arguments))...);
+    if (context != nullptr) mirror.need(fcm_synchronize(context, mirror.error()));
+    mirror.receive();
+    return status;
+}
+
+template <class T>
+struct MirrorAllocator {
+    using value_type = T;
+
+    MirrorAllocator() = default;
+    template <class U>
+    MirrorAllocator(const MirrorAllocator<U> &) {}
+
+    T *allocate(size_t count) { return static_cast<T *>(Mirror::instance().allocate(count * sizeof(T))); }
+    void deallocate(T *memory, size_t) { Mirror::instance().release(memory); }
+
+    friend bool operator==(const MirrorAllocator &, const MirrorAllocator &) { return true; }
+    friend bool operator!=(const MirrorAllocator &, const MirrorAllocator &) { return false; }
+};
+
+// The tests' calls, each with its twins. Weights and coefficients are read on the host.
+#define fcm_ema(...) mirrored(::fcm_ema, __VA_ARGS__)
+#define fcm_compose_momentum(...) mirrored(::fcm_compose_momentum, __VA_ARGS__)
+#define fcm_storm(...) mirrored(::fcm_storm, __VA_ARGS__)
+#define fcm_project_compose_momentum(...) mirrored(::fcm_project_compose_momentum, __VA_ARGS__)
+#define fcm_project(...) mirrored(::fcm_project, __VA_ARGS__)
+#define fcm_norm(...) mirrored(::fcm_norm, __VA_ARGS__)
+#define fcm_vector_step(...) mirrored(::fcm_vector_step, __VA_ARGS__)
+#define fcm_adaptive_step(...) mirrored(::fcm_adaptive_step, __VA_ARGS__)
+#define fcm_top_k(...) mirrored(::fcm_top_k, __VA_ARGS__)
+#define fcm_average(context, clients, n, weights, ...) \
+    mirrored(::fcm_average, context, clients, n, on_host(weights), __VA_ARGS__)
+#define fcm_all_finite(...) mirrored(::fcm_all_finite, __VA_ARGS__)
+#define fcm_newton_schulz_small(context, clients, blocks, count, coefficients, ...) \
+    mirrored(::fcm_newton_schulz_small, context, clients, blocks, count, on_host(coefficients), __VA_ARGS__)
+#define fcm_normalize(...) mirrored(::fcm_normalize, __VA_ARGS__)
+#define fcm_rearrange(...) mirrored(::fcm_rearrange, __VA_ARGS__)
+#define fcm_multiply(...) mirrored(::fcm_multiply, __VA_ARGS__)
+#define fcm_triad(...) mirrored(::fcm_triad, __VA_ARGS__)
+#define fcm_zero(...) mirrored(::fcm_zero, __VA_ARGS__)
