@@ -10,7 +10,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-headers=(../native/include/fedcomuon.h ../native/include/vendor/openblas.h)
+headers=(../native/include/fedcomuon.h ../native/include/vendor/{openblas,cublas,cusolver,nccl}.h)
 jextract=${JEXTRACT:-$(command -v jextract || true)}
 
 fingerprint() { sha256sum generate.sh "${headers[@]}"; }
@@ -34,6 +34,9 @@ generate() { # directory
 generate_all() { # directory
   generate "${headers[0]}" FedComuonNative org.fedcomuon.internal.bindings.fedcomuon "$1"
   generate "${headers[1]}" OpenBlasNative org.fedcomuon.internal.bindings.openblas "$1"
+  generate "${headers[2]}" CublasNative org.fedcomuon.internal.bindings.cublas "$1"
+  generate "${headers[3]}" CusolverNative org.fedcomuon.internal.bindings.cusolver "$1"
+  generate "${headers[4]}" NcclNative org.fedcomuon.internal.bindings.nccl "$1"
 }
 
 case "${1:-}" in

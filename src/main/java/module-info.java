@@ -1,6 +1,10 @@
 /** Federated compositional optimization with orthogonalized momentum. */
+@SuppressWarnings("requires-automatic") // JCuda has no module descriptors
 module org.fedcomuon {
     requires info.picocli;
+    requires static jcublas;
+    requires static jcuda;
+    requires static jcusolver;
     requires org.bytedeco.javacpp;
     requires org.bytedeco.openblas;
     requires static org.bytedeco.pytorch;

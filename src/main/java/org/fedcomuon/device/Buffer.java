@@ -1,6 +1,5 @@
 package org.fedcomuon.device;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Objects;
@@ -13,9 +12,6 @@ import java.util.Objects;
  * <p>May be closed on any thread; copies belong to the device's own thread.
  */
 public final class Buffer implements AutoCloseable {
-    /** Host arrays pass through a piece of native memory of this size. */
-    private static final long STAGE_BYTES = 1 << 20;
-
     private final NativeDevice device;
     private final BufferMemory memory;
 
@@ -55,12 +51,31 @@ public final class Buffer implements AutoCloseable {
     }
 
     /**
-     * The memory itself, without a copy; it lives as long as the buffer. Only CPU buffers have it.
+     * The memory itself, without a copy; it lives as long as the buffer. Only where {@link Device#isHost}; elsewhere
+     * there is {@link #mirror}.
+     *
+     * @throws IllegalStateException when the buffer is closed, or the host cannot touch its memory
+     */
+    public MemorySegment segment() {
+        if (!device.isHost()) {
+            throw new IllegalStateException("the host cannot touch %s: it is on %s; copy it or make a mirror"
+                    .formatted(label(), device.name()));
+        }
+        return memory.segment();
+    }
+
+    /**
+     * Where the memory is, for libraries that work on the device themselves; an address of the device, not of the host.
      *
      * @throws IllegalStateException when the buffer is closed
      */
-    public MemorySegment segment() {
-        return memory.segment();
+    public long address() {
+        return memory.segment().address();
+    }
+
+    /** A view for the host, which whoever asked for it closes. Of the device's thread. */
+    public Mirror mirror() {
+        return device.mirror(this, memory);
     }
 
     /** Where {@code offset} elements from the start are, checked to be alive and on {@code user}. */
@@ -75,6 +90,31 @@ public final class Buffer implements AutoCloseable {
     /** Sets every element to zero. */
     public void zero() {
         device.zero(this);
+    }
+
+    /** Sets every element to {@code value}, rounded to the type. */
+    public void fill(double value) {
+        if (device.isHost()) {
+            fill(memory.segment(), value);
+            return;
+        }
+        long bytes = length() * type().bytes();
+        MemorySegment stage = device.stage();
+        MemorySegment piece = stage.asSlice(0, Math.min(bytes, stage.byteSize()));
+        fill(piece, value);
+        for (long at = 0; at < bytes; at += piece.byteSize()) {
+            device.copyIn(this, at, piece, Math.min(piece.byteSize(), bytes - at));
+        }
+    }
+
+    private void fill(MemorySegment segment, double value) {
+        for (long i = 0, n = segment.byteSize() / type().bytes(); i < n; i++) {
+            if (type() == ElementType.FLOAT32) {
+                segment.setAtIndex(ValueLayout.JAVA_FLOAT, i, (float) value);
+            } else {
+                segment.setAtIndex(ValueLayout.JAVA_DOUBLE, i, value);
+            }
+        }
     }
 
     /** Writes all of {@code values} from element {@code offset} on. */
@@ -111,6 +151,24 @@ public final class Buffer implements AutoCloseable {
         return values;
     }
 
+    /** Writes all that {@code from} holds, host memory of any kind, from element {@code offset} on. */
+    public void copyIn(long offset, MemorySegment from) {
+        stage(offset, elements(from), from, true);
+    }
+
+    /** Fills {@code to}, host memory of any kind, from element {@code offset} on. */
+    public void copyOut(long offset, MemorySegment to) {
+        stage(offset, elements(to), to, false);
+    }
+
+    private long elements(MemorySegment segment) {
+        if (segment.byteSize() % type().bytes() != 0) {
+            throw new DeviceException.InvalidOperand("%d bytes are no whole elements of %s, which holds %s"
+                    .formatted(segment.byteSize(), label(), type()));
+        }
+        return segment.byteSize() / type().bytes();
+    }
+
     /** Copies {@code count} elements from {@code source}, which may be on another device. */
     public void copyFrom(Buffer source, long sourceOffset, long offset, long count) {
         if (source.type() != type()) {
@@ -122,26 +180,24 @@ public final class Buffer implements AutoCloseable {
         device.copy(this, offset, source, sourceOffset, count);
     }
 
-    private void stage(long offset, long count, MemorySegment array, boolean in) {
+    private void stage(long offset, long count, MemorySegment host, boolean in) {
         requireRange(offset, count);
         int bytes = type().bytes();
         long total = count * bytes;
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment stage = arena.allocate(Math.min(STAGE_BYTES, total), Double.BYTES);
-            for (long at = 0; at < total; at += STAGE_BYTES) {
-                long length = Math.min(STAGE_BYTES, total - at);
-                if (in) {
-                    MemorySegment.copy(array, ValueLayout.JAVA_BYTE, at, stage, ValueLayout.JAVA_BYTE, 0, length);
-                    device.copyIn(this, offset * bytes + at, stage, length);
-                } else {
-                    device.copyOut(this, offset * bytes + at, stage, length);
-                    MemorySegment.copy(stage, ValueLayout.JAVA_BYTE, 0, array, ValueLayout.JAVA_BYTE, at, length);
-                }
+        MemorySegment stage = device.stage();
+        for (long at = 0; at < total; at += stage.byteSize()) {
+            long length = Math.min(stage.byteSize(), total - at);
+            if (in) {
+                MemorySegment.copy(host, ValueLayout.JAVA_BYTE, at, stage, ValueLayout.JAVA_BYTE, 0, length);
+                device.copyIn(this, offset * bytes + at, stage, length);
+            } else {
+                device.copyOut(this, offset * bytes + at, stage, length);
+                MemorySegment.copy(stage, ValueLayout.JAVA_BYTE, 0, host, ValueLayout.JAVA_BYTE, at, length);
             }
         }
     }
 
-    private void requireRange(long offset, long count) {
+    void requireRange(long offset, long count) {
         try {
             Objects.checkFromIndexSize(offset, count, length());
         } catch (IndexOutOfBoundsException e) {

@@ -4,6 +4,7 @@ import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 
 /**
  * The memory behind a {@link Buffer}, apart from it so that it can be freed when the buffer has been forgotten. A
@@ -20,12 +21,19 @@ final class BufferMemory implements AutoCloseable, Runnable {
     private final AtomicBoolean closed = new AtomicBoolean();
     private final MemorySegment segment;
 
-    BufferMemory(DeviceMemory owner, MemorySegment address, String label, ElementType type, long length) {
+    /** @param free gives the address back */
+    BufferMemory(
+            DeviceMemory owner,
+            MemorySegment address,
+            Consumer<MemorySegment> free,
+            String label,
+            ElementType type,
+            long length) {
         this.owner = owner;
         this.label = label;
         this.type = type;
         this.length = length;
-        this.segment = address.reinterpret(length * type.bytes(), arena, owner::free);
+        this.segment = address.reinterpret(length * type.bytes(), arena, free);
     }
 
     String label() {

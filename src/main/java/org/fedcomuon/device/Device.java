@@ -18,11 +18,24 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
     /** What it is called by its maker. */
     String model();
 
-    /** How many threads work on an operation. */
+    /** How many threads work on an operation; a GPU has its own and ignores it. */
     int threads();
 
-    /** The vector instructions in use. */
+    /** The vector instructions in use; {@link InstructionSet#AUTO} on a GPU. */
     InstructionSet instructionSet();
+
+    /**
+     * Whether its memory is the host's, so that {@link Buffer#segment} is there to be read and written. On a GPU it is
+     * not: values are copied, or pass through a {@link Mirror}.
+     */
+    boolean isHost();
+
+    /**
+     * Returns when everything that this device was given to do is done. On the CPU that is always so.
+     *
+     * @throws DeviceException.Fault when something of it failed
+     */
+    void synchronize();
 
     /**
      * Allocates zeroed memory.
@@ -35,10 +48,18 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
     /** Bytes of buffers that are open. */
     long liveBytes();
 
-    /** Matrix products on this device. */
+    /**
+     * Matrix products on this device.
+     *
+     * @throws DeviceException.Unsupported when the device has no library for them; the message says why
+     */
     Blas blas();
 
-    /** Matrix decompositions on this device. */
+    /**
+     * Matrix decompositions on this device.
+     *
+     * @throws DeviceException.Unsupported when the device has no library for them; the message says why
+     */
     Solver solver();
 
     /** {@code y = a x + (1-a) y}; with a = 1, y is not read. */

@@ -54,7 +54,16 @@ final class DeviceMemory implements AutoCloseable, Runnable {
         if (bytes < 0) {
             throw new DeviceException.InvalidOperand("%s: %d elements of %s".formatted(label, length, type));
         }
-        var memory = new BufferMemory(this, address(bytes), label, type, length);
+        var memory = new BufferMemory(this, address(bytes), this::free, label, type, length);
+        open.add(memory);
+        return memory;
+    }
+
+    /** Host memory that the device copies from and to on its own, as large as {@code twin}. */
+    BufferMemory allocateHost(BufferMemory twin) {
+        MemorySegment address = hostAddress(twin.length() * twin.type().bytes());
+        var memory = new BufferMemory(
+                this, address, this::freeHost, "mirror of " + twin.label(), twin.type(), twin.length());
         open.add(memory);
         return memory;
     }
@@ -68,6 +77,24 @@ final class DeviceMemory implements AutoCloseable, Runnable {
                     FedComuonNative.fcm_buffer_allocate(context(), bytes, address, calls.error()),
                     "fcm_buffer_allocate");
             return address.get(FedComuonNative.C_POINTER, 0);
+        }
+    }
+
+    /** Host memory that is not tied to a buffer; {@link #close} frees it too. */
+    MemorySegment hostAddress(long bytes) {
+        try (Arena local = Arena.ofConfined()) {
+            var calls = new NativeCalls(local);
+            var address = local.allocate(FedComuonNative.C_POINTER);
+            calls.check(
+                    FedComuonNative.fcm_host_allocate(context(), bytes, address, calls.error()), "fcm_host_allocate");
+            return address.get(FedComuonNative.C_POINTER, 0).reinterpret(bytes);
+        }
+    }
+
+    private void freeHost(MemorySegment memory) {
+        try (Arena local = Arena.ofConfined()) {
+            var calls = new NativeCalls(local);
+            calls.check(FedComuonNative.fcm_host_free(context, memory, calls.error()), "fcm_host_free");
         }
     }
 

@@ -1,17 +1,29 @@
 package org.fedcomuon.device;
 
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.fedcomuon.internal.BackendLibrary;
+import org.fedcomuon.internal.NativeLibrary;
 import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
 import org.fedcomuon.internal.bindings.fedcomuon.fcm_device_info;
 
-/** The devices of this machine: what is here, why the rest is not, and how to open one. */
+/**
+ * The devices of this machine: what is here, why the rest is not, and how to open one.
+ *
+ * <p>CUDA devices come from a library of their own, {@code libfedcomuon_cuda.so}: the file named by
+ * {@code -Dfedcomuon.cuda.library}, one in the directories of {@code -Dfedcomuon.native.path}, one beside a native
+ * library that was named, or the one packaged. {@code cudasim:N} are CUDA devices simulated on the CPU, for tests:
+ * {@code libfedcomuon_cudasim.so}, found alike by {@code -Dfedcomuon.cudasim.library}, loaded only when one is opened
+ * or {@code -Dfedcomuon.cudasim=true} asks for them to be listed.
+ */
 public final class Devices {
-    private static final Pattern NAME = Pattern.compile("(cpu|cuda)(?::(\\d{1,6}))?");
+    private static final Pattern NAME = Pattern.compile("(cpu|cuda|cudasim)(?::(\\d{1,6}))?");
+    private static final String SIMULATE_PROPERTY = "fedcomuon.cudasim";
 
     private Devices() {}
 
@@ -22,6 +34,18 @@ public final class Devices {
      */
     public static List<DeviceInfo> list() {
         NativeCalls.requireLibrary();
+        NativeLibrary.Outcome cuda = BackendLibrary.CUDA.load();
+        var devices = new ArrayList<DeviceInfo>();
+        if (Boolean.getBoolean(SIMULATE_PROPERTY)
+                && BackendLibrary.CUDASIM.load() instanceof NativeLibrary.Missing(String reason)) {
+            devices.add(new DeviceInfo(
+                    DeviceKind.CUDASIM.prefix(), "simulated GPU", 0, Optional.empty(), Optional.of(reason)));
+        }
+        devices.addAll(0, described(cuda));
+        return List.copyOf(devices);
+    }
+
+    private static List<DeviceInfo> described(NativeLibrary.Outcome cuda) {
         try (Arena arena = Arena.ofConfined()) {
             var calls = new NativeCalls(arena);
             var count = arena.allocate(FedComuonNative.C_INT);
@@ -30,20 +54,30 @@ public final class Devices {
             for (int position = 0; position < count.get(FedComuonNative.C_INT, 0); position++) {
                 var info = fcm_device_info.allocate(arena);
                 calls.check(FedComuonNative.fcm_device_describe(position, info, calls.error()), "fcm_device_describe");
-                boolean cpu = fcm_device_info.kind(info) == FedComuonNative.FCM_CPU();
-                int ordinal = fcm_device_info.ordinal(info);
-                String kind = cpu ? "cpu" : "cuda";
-                devices.add(new DeviceInfo(
-                        ordinal < 0 ? kind : kind + ":" + ordinal,
-                        fcm_device_info.name(info).getString(0),
-                        fcm_device_info.memory_bytes(info),
-                        cpu ? Optional.of(InstructionSet.of(fcm_device_info.isa(info))) : Optional.empty(),
-                        fcm_device_info.available(info) != 0
-                                ? Optional.empty()
-                                : Optional.of(fcm_device_info.reason(info).getString(0))));
+                devices.add(describe(info, cuda));
             }
-            return List.copyOf(devices);
+            return devices;
         }
+    }
+
+    private static DeviceInfo describe(MemorySegment info, NativeLibrary.Outcome cuda) {
+        DeviceKind kind = DeviceKind.of(fcm_device_info.kind(info));
+        int ordinal = fcm_device_info.ordinal(info);
+        Optional<String> reason = Optional.empty();
+        if (fcm_device_info.available(info) == 0) {
+            String words = fcm_device_info.reason(info).getString(0);
+            // Without a library for CUDA two things are missing perhaps, and a user needs both.
+            reason = Optional.of(
+                    kind == DeviceKind.CUDA && cuda instanceof NativeLibrary.Missing(String missing)
+                            ? words + "; " + missing
+                            : words);
+        }
+        return new DeviceInfo(
+                ordinal < 0 ? kind.prefix() : kind.prefix() + ":" + ordinal,
+                fcm_device_info.name(info).getString(0),
+                fcm_device_info.memory_bytes(info),
+                kind == DeviceKind.CPU ? Optional.of(InstructionSet.of(fcm_device_info.isa(info))) : Optional.empty(),
+                reason);
     }
 
     /** One line about the native library in use: its version and compiler. */
@@ -55,7 +89,7 @@ public final class Devices {
     /**
      * Opens a device with every core of this machine; the calling thread owns it.
      *
-     * @param name {@code cpu:N} with any N, or {@code cuda:N}
+     * @param name {@code cpu:N} with any N, {@code cuda:N}, or {@code cudasim:N}
      * @throws DeviceException.Unavailable when no such device is here; the message says why
      * @throws DeviceException.LibraryMissing when the native library cannot be used
      */
@@ -76,14 +110,18 @@ public final class Devices {
                     "no device is called '%s'; the names are cpu:0, cpu:1, ... and cuda:0, cuda:1, ..."
                             .formatted(name));
         }
-        String kind = matcher.group(1);
+        DeviceKind kind = DeviceKind.of(matcher.group(1));
         int ordinal = matcher.group(2) == null ? 0 : Integer.parseInt(matcher.group(2));
+        NativeCalls.requireLibrary();
+        if (kind == DeviceKind.CUDASIM
+                && BackendLibrary.CUDASIM.load() instanceof NativeLibrary.Missing(String reason)) {
+            throw new DeviceException.Unavailable("%s is not available: %s".formatted(name, reason));
+        }
         List<DeviceInfo> known = list();
         // Any number will do for a CPU: these are virtual devices. Others must be in the list.
-        boolean cpu = kind.equals("cpu");
-        String listed = cpu ? "cpu:0" : kind + ":" + ordinal;
+        String listed = kind == DeviceKind.CPU ? "cpu:0" : kind.prefix() + ":" + ordinal;
         DeviceInfo info = known.stream()
-                .filter(i -> i.name().equals(listed) || i.name().equals(kind))
+                .filter(i -> i.name().equals(listed) || i.name().equals(kind.prefix()))
                 .findFirst()
                 .orElseThrow(() -> new DeviceException.Unavailable("%s is not here; these are: %s"
                         .formatted(
@@ -95,6 +133,6 @@ public final class Devices {
         info.reason().ifPresent(reason -> {
             throw new DeviceException.Unavailable("%s is not available: %s".formatted(name, reason));
         });
-        return new NativeDevice(kind + ":" + ordinal, info.model(), cpu, ordinal, threads, instructionSet);
+        return new NativeDevice(kind, ordinal, info.model(), threads, instructionSet);
     }
 }

@@ -12,7 +12,12 @@ import org.jspecify.annotations.Nullable;
 final class NativeDevice implements Device {
     private static final Cleaner CLEANER = Cleaner.create();
 
+    /** What is copied between the host and a device passes through a piece of native memory of this size. */
+    private static final long STAGE_BYTES = 1 << 20;
+
     private final Thread owner = Thread.currentThread();
+    private final DeviceKind kind;
+    private final int ordinal;
     private final String name;
     private final String model;
     private final int threads;
@@ -25,23 +30,27 @@ final class NativeDevice implements Device {
     private final MemorySegment answer;
     private MemorySegment workspace = MemorySegment.NULL;
     private MemorySegment weights = MemorySegment.NULL;
+    private MemorySegment stage = MemorySegment.NULL;
     private long workspaceBytes;
+    private long heldBytes; // by libraries of this device
     private @Nullable OpenBlas openBlas;
+    private @Nullable VendorLibraries vendor;
 
-    NativeDevice(String name, String model, boolean cpu, int ordinal, int threads, InstructionSet asked) {
+    NativeDevice(DeviceKind kind, int ordinal, String model, int threads, InstructionSet asked) {
+        this.kind = kind;
+        this.ordinal = ordinal;
+        this.name = kind.prefix() + ":" + ordinal;
         if (owner.isVirtual()) {
             throw new IllegalStateException(
                     "%s cannot be opened on a virtual thread: native calls need a platform thread".formatted(name));
         }
-        this.name = name;
         this.model = model;
         this.threads = threads;
         Arena arena = Arena.ofAuto();
         calls = new NativeCalls(arena);
         answer = arena.allocate(ValueLayout.JAVA_LONG, 2);
-        int kind = cpu ? FedComuonNative.FCM_CPU() : FedComuonNative.FCM_CUDA();
         calls.check(
-                FedComuonNative.fcm_context_create(kind, ordinal, threads, asked.code(), answer, calls.error()),
+                FedComuonNative.fcm_context_create(kind.code(), ordinal, threads, asked.code(), answer, calls.error()),
                 "fcm_context_create");
         MemorySegment context = answer.get(FedComuonNative.C_POINTER, 0);
         memory = new DeviceMemory(name, context);
@@ -71,6 +80,34 @@ final class NativeDevice implements Device {
     }
 
     @Override
+    public boolean isHost() {
+        return kind == DeviceKind.CPU;
+    }
+
+    DeviceKind kind() {
+        return kind;
+    }
+
+    /** Its number within its kind, as CUDA counts too. */
+    int ordinal() {
+        return ordinal;
+    }
+
+    @Override
+    public void synchronize() {
+        MemorySegment context = context();
+        if (!isHost()) {
+            calls.check(FedComuonNative.fcm_synchronize(context, calls.error()), "fcm_synchronize");
+        }
+    }
+
+    /** The CUDA stream that its operations run on, in the order they are given. */
+    MemorySegment stream() {
+        calls.check(FedComuonNative.fcm_context_stream(context(), answer, calls.error()), "fcm_context_stream");
+        return answer.get(FedComuonNative.C_POINTER, 0);
+    }
+
+    @Override
     public Buffer allocate(String label, ElementType type, long length) {
         BufferMemory room = memory.allocate(label, type, length);
         var buffer = new Buffer(this, room);
@@ -80,17 +117,40 @@ final class NativeDevice implements Device {
 
     @Override
     public long liveBytes() {
-        return memory.liveBytes() - workspaceBytes;
+        return memory.liveBytes() - workspaceBytes - heldBytes;
     }
 
     @Override
     public Blas blas() {
-        return openBlas();
+        return isHost() ? openBlas() : vendor().blas();
     }
 
     @Override
     public Solver solver() {
-        return openBlas();
+        return isHost() ? openBlas() : vendor().solver();
+    }
+
+    private VendorLibraries vendor() {
+        context();
+        if (vendor == null) {
+            vendor = VendorLibraries.of(this);
+        }
+        return vendor;
+    }
+
+    /** Room for a library of this device, until {@link #release} or the end of the device; no buffer of anybody's. */
+    MemorySegment hold(long bytes) {
+        context();
+        MemorySegment room = memory.address(bytes).reinterpret(bytes);
+        heldBytes += bytes;
+        return room;
+    }
+
+    /** Gives back what {@link #hold} gave. */
+    void release(MemorySegment room) {
+        context();
+        memory.free(room);
+        heldBytes -= room.byteSize();
     }
 
     private OpenBlas openBlas() {
@@ -264,7 +324,7 @@ final class NativeDevice implements Device {
 
     @Override
     public void multiply(double factor, MatrixBatch a, MatrixBatch b, boolean symmetric, MatrixBatch out) {
-        multiply(factor, a, b, 0.0, MemorySegment.NULL, 0, symmetric, out);
+        multiply(new VendorLibraries.Product(factor, a, b, 0.0, null, symmetric, out));
     }
 
     @Override
@@ -283,18 +343,14 @@ final class NativeDevice implements Device {
             throw new DeviceException.InvalidOperand("%s is not shaped like %s, row-major without gaps"
                     .formatted(base.buffer().label(), out.buffer().label()));
         }
-        multiply(factor, a, b, baseFactor, at(base), base.stride(), symmetric, out);
+        multiply(new VendorLibraries.Product(factor, a, b, baseFactor, base, symmetric, out));
     }
 
-    private void multiply(
-            double factor,
-            MatrixBatch a,
-            MatrixBatch b,
-            double baseFactor,
-            MemorySegment base,
-            long baseStride,
-            boolean symmetric,
-            MatrixBatch out) {
+    private void multiply(VendorLibraries.Product product) {
+        MatrixBatch a = product.a();
+        MatrixBatch b = product.b();
+        MatrixBatch base = product.base();
+        MatrixBatch out = product.out();
         if (a.clients() != out.clients()
                 || b.clients() != out.clients()
                 || a.rows() != out.rows()
@@ -318,6 +374,10 @@ final class NativeDevice implements Device {
                                     out.cols()));
         }
         MemorySegment context = context();
+        if (!isHost() && vendor().takes(product)) {
+            vendor().multiply(product);
+            return;
+        }
         calls.check(
                 FedComuonNative.fcm_multiply_workspace(
                         context, out.clients(), out.rows(), out.cols(), a.cols(), answer, calls.error()),
@@ -330,8 +390,8 @@ final class NativeDevice implements Device {
                         out.rows(),
                         out.cols(),
                         a.cols(),
-                        symmetric ? 1 : 0,
-                        factor,
+                        product.symmetric() ? 1 : 0,
+                        product.factor(),
                         at(a),
                         a.stride(),
                         a.rowStride(),
@@ -340,9 +400,9 @@ final class NativeDevice implements Device {
                         b.stride(),
                         b.rowStride(),
                         b.colStride(),
-                        baseFactor,
-                        base,
-                        baseStride,
+                        product.baseFactor(),
+                        base == null ? MemorySegment.NULL : at(base),
+                        base == null ? 0 : base.stride(),
                         at(out),
                         out.stride(),
                         workspace,
@@ -525,6 +585,26 @@ final class NativeDevice implements Device {
                 "fcm_triad");
     }
 
+    /** Native memory of the device's thread that copies pass through: pinned on a GPU, and made once. */
+    MemorySegment stage() {
+        context();
+        if (stage.byteSize() == 0) {
+            stage = memory.hostAddress(STAGE_BYTES);
+        }
+        return stage;
+    }
+
+    Mirror mirror(Buffer buffer, BufferMemory of) {
+        context();
+        if (isHost()) {
+            return new Mirror(buffer, this, null);
+        }
+        BufferMemory pinned = memory.allocateHost(of);
+        var mirror = new Mirror(buffer, this, pinned);
+        CLEANER.register(mirror, pinned);
+        return mirror;
+    }
+
     void zero(Buffer buffer) {
         MemorySegment context = context();
         calls.check(
@@ -548,6 +628,22 @@ final class NativeDevice implements Device {
         calls.check(
                 FedComuonNative.fcm_copy_out(context, to, from.at(this, 0).asSlice(byteOffset), bytes, calls.error()),
                 "fcm_copy_out");
+    }
+
+    void copyInAsync(Buffer to, long offset, MemorySegment from, long count) {
+        MemorySegment context = context();
+        calls.check(
+                FedComuonNative.fcm_copy_in_async(
+                        context, to.at(this, offset), from, count * to.type().bytes(), calls.error()),
+                "fcm_copy_in_async");
+    }
+
+    void copyOutAsync(Buffer from, long offset, MemorySegment to, long count) {
+        MemorySegment context = context();
+        calls.check(
+                FedComuonNative.fcm_copy_out_async(
+                        context, to, from.at(this, offset), count * from.type().bytes(), calls.error()),
+                "fcm_copy_out_async");
     }
 
     void copy(Buffer to, long offset, Buffer from, long fromOffset, long count) {
@@ -649,7 +745,8 @@ final class NativeDevice implements Device {
 
     private void sumWorkspace(Batch batch) {
         calls.check(
-                FedComuonNative.fcm_sum_workspace(batch.clients(), batch.length(), answer, calls.error()),
+                FedComuonNative.fcm_sum_workspace(
+                        memory.context(), batch.clients(), batch.length(), answer, calls.error()),
                 "fcm_sum_workspace");
         growWorkspace(answer.get(ValueLayout.JAVA_LONG, 0));
     }
@@ -678,12 +775,20 @@ final class NativeDevice implements Device {
         if (owner.isAlive()) { // a device may outlive its thread; then anybody may close it
             context();
         }
-        memory.close();
-        cleanable.clean();
+        try {
+            if (vendor != null && owner.equals(Thread.currentThread())) {
+                vendor.close();
+            }
+        } finally {
+            memory.close();
+            cleanable.clean();
+        }
     }
 
     @Override
     public String toString() {
-        return "%s (%s, %d threads, %s)".formatted(name, model, threads, instructionSet);
+        return isHost()
+                ? "%s (%s, %d threads, %s)".formatted(name, model, threads, instructionSet)
+                : "%s (%s)".formatted(name, model);
     }
 }

@@ -4,7 +4,11 @@
  * update rules of the paper on {@link org.fedcomuon.device.Batch}es of them, all clients of the device in one call.
  * Matrix products and decompositions are at {@link org.fedcomuon.device.Blas} and {@link org.fedcomuon.device.Solver}.
  *
- * <p>{@code cpu:0}, {@code cpu:1}, ... are virtual devices that share the cores of this machine.
+ * <p>{@code cpu:0}, {@code cpu:1}, ... are virtual devices that share the cores of this machine; {@code cuda:0},
+ * {@code cuda:1}, ... are NVIDIA GPUs; {@code cudasim:0}, ... execute the kernels of a GPU on the CPU, for tests. The
+ * host cannot touch the memory of the last two: values are copied, or pass through a
+ * {@link org.fedcomuon.device.Mirror}. What they are given to do may be done later than the call returns;
+ * {@link org.fedcomuon.device.Device#synchronize} waits, and so does everything that hands values to the host.
  *
  * <p><b>Threads.</b> A device belongs to the platform thread that opened it: every operation on another thread is a
  * {@link java.lang.WrongThreadException}. Buffers may be closed on any thread, and the memory of a CPU buffer may be

@@ -60,12 +60,11 @@ public final class NativeLibrary {
                     : new Missing("%s=%s: no such file".formatted(PATH_PROPERTY, given));
         }
         String platform = platform();
-        String resource = "/org/fedcomuon/native/%s/%s".formatted(platform, FILE_NAME);
-        try (InputStream packaged = NativeLibrary.class.getResourceAsStream(resource)) {
+        try (InputStream packaged = NativeLibrary.class.getResourceAsStream(resource(FILE_NAME))) {
             return packaged == null
                     ? new Missing("no native library for %s is packaged with this version; name one with -D%s=FILE"
                             .formatted(platform, PATH_PROPERTY))
-                    : load(unpack(packaged.readAllBytes()));
+                    : load(unpack(FILE_NAME, packaged.readAllBytes()));
         } catch (IOException e) {
             return new Missing("the native library cannot be unpacked to %s: %s; name another directory with -D%s=DIR"
                     .formatted(cacheDirectory(), e, CACHE_PROPERTY));
@@ -115,14 +114,14 @@ public final class NativeLibrary {
     }
 
     /** A file of this content may be there already, put by this user's other processes: it is trusted only if equal. */
-    private static Path unpack(byte[] content) throws IOException {
+    static Path unpack(String fileName, byte[] content) throws IOException {
         Path directory = Files.createDirectories(cacheDirectory());
-        Path file =
-                directory.resolve("libfedcomuon-%s.so".formatted(sha256(content).substring(0, 32)));
+        String stem = fileName.substring(0, fileName.lastIndexOf('.'));
+        Path file = directory.resolve("%s-%s.so".formatted(stem, sha256(content).substring(0, 32)));
         if (Files.isRegularFile(file) && Arrays.equals(Files.readAllBytes(file), content)) {
             return file;
         }
-        Path fresh = Files.createTempFile(directory, "libfedcomuon-", ".part");
+        Path fresh = Files.createTempFile(directory, stem + "-", ".part");
         try {
             Files.write(fresh, content);
             Files.move(fresh, file, StandardCopyOption.ATOMIC_MOVE);
@@ -140,6 +139,11 @@ public final class NativeLibrary {
         String xdg = System.getenv("XDG_CACHE_HOME");
         Path base = xdg != null && !xdg.isEmpty() ? Path.of(xdg) : Path.of(System.getProperty("user.home"), ".cache");
         return base.resolve("fedcomuon");
+    }
+
+    /** Where a library is packaged. */
+    static String resource(String fileName) {
+        return "/org/fedcomuon/native/%s/%s".formatted(platform(), fileName);
     }
 
     /** The name of this platform in resource paths, such as {@code linux-x86_64}. */

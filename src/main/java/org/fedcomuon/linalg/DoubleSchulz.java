@@ -1,6 +1,5 @@
 package org.fedcomuon.linalg;
 
-import java.lang.foreign.ValueLayout;
 import org.fedcomuon.device.Batch;
 import org.fedcomuon.device.Blas;
 import org.fedcomuon.device.Buffer;
@@ -12,8 +11,11 @@ import org.fedcomuon.device.MatrixBatch;
 import org.fedcomuon.device.Place;
 import org.fedcomuon.device.SchulzStep;
 
-/** Newton-Schulz in double precision, for reference work on a CPU: plain products, a matrix at a time. */
+/** Newton-Schulz in double precision, for reference work: plain products, a matrix at a time. */
 final class DoubleSchulz extends DirectionPlan {
+    /** Elements that are looked at together: no kernel looks at doubles. */
+    private static final int PIECE = 1 << 16;
+
     private final Coefficients coefficients;
     private final Buffer x;
     private final Buffer y;
@@ -33,12 +35,16 @@ final class DoubleSchulz extends DirectionPlan {
 
     /** The first NaN or infinity of {@code count} matrices is an error that names it. */
     static void requireFinite(Buffer values, long count, long size) {
-        for (long i = 0; i < count * size; i++) {
-            double value = values.segment().getAtIndex(ValueLayout.JAVA_DOUBLE, i);
-            if (!Double.isFinite(value)) {
-                throw new DeviceException.NotFinite(
-                        "matrix %d is not finite at element %d".formatted(i / size, i % size),
-                        new Place(i / size, -1, i % size));
+        long all = count * size;
+        for (long from = 0; from < all; from += PIECE) {
+            double[] piece = values.toDoubles(from, (int) Math.min(PIECE, all - from));
+            for (int i = 0; i < piece.length; i++) {
+                if (!Double.isFinite(piece[i])) {
+                    long at = from + i;
+                    throw new DeviceException.NotFinite(
+                            "matrix %d is not finite at element %d".formatted(at / size, at % size),
+                            new Place(at / size, -1, at % size));
+                }
             }
         }
     }

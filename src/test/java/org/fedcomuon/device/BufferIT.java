@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -13,12 +14,20 @@ import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 import java.util.logging.SimpleFormatter;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.Parameter;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** Lifetimes that cannot be got wrong quietly. */
+@ParameterizedClass
+@MethodSource("org.fedcomuon.device.TestDevices#names")
 class BufferIT {
+    @Parameter
+    private String name;
+
     @Test
     void aNewBufferIsZeroAndKeepsWhatIsWritten() {
-        try (Device device = Devices.open("cpu:0");
+        try (Device device = Devices.open(name);
                 Buffer floats = device.allocate("floats", ElementType.FLOAT32, 600_000);
                 Buffer doubles = device.allocate("doubles", ElementType.FLOAT64, 3)) {
             assertThat(floats.toFloats(0, 600_000)).containsOnly(0f);
@@ -29,7 +38,6 @@ class BufferIT {
             floats.copyIn(3, many);
             assertThat(floats.toFloats(3, many.length)).isEqualTo(many);
             assertThat(floats.toFloats(0, 3)).containsOnly(0f);
-            assertThat(floats.segment().getAtIndex(ValueLayout.JAVA_FLOAT, 4)).isEqualTo(1f);
             assertThat(floats.toDoubles(4, 2)).containsExactly(1.0, 2.0); // widened
             doubles.copyIn(1, 2.5, -1.0);
             assertThat(doubles.toDoubles(0, 3)).containsExactly(0, 2.5, -1.0);
@@ -41,7 +49,7 @@ class BufferIT {
 
     @Test
     void copiesOutsideTheBufferAreRefused() {
-        try (Device device = Devices.open("cpu:0");
+        try (Device device = Devices.open(name);
                 Buffer buffer = device.allocate("x", ElementType.FLOAT32, 4)) {
             assertThatThrownBy(() -> buffer.copyIn(3, 1f, 2f)).isInstanceOf(DeviceException.InvalidOperand.class);
             assertThatThrownBy(() -> buffer.copyIn(-1, 1f)).isInstanceOf(DeviceException.InvalidOperand.class);
@@ -53,18 +61,16 @@ class BufferIT {
 
     @Test
     void closingTwiceIsFineAndUsingAfterwardsIsNot() {
-        try (Device device = Devices.open("cpu:0")) {
+        try (Device device = Devices.open(name)) {
             Buffer buffer = device.allocate("momentum", ElementType.FLOAT32, 10);
-            var segment = buffer.segment();
             Batch batch = buffer.batch(1, 10);
             buffer.close();
             assertThatCode(buffer::close).doesNotThrowAnyException();
             assertThat(buffer.isClosed()).isTrue();
             assertThat(device.liveBytes()).isZero();
-            assertThatThrownBy(buffer::segment)
+            assertThatThrownBy(buffer::address)
                     .isInstanceOf(IllegalStateException.class)
-                    .hasMessageContaining("momentum of cpu:0 is closed");
-            assertThatThrownBy(() -> segment.get(ValueLayout.JAVA_FLOAT, 0)).isInstanceOf(IllegalStateException.class);
+                    .hasMessageContaining("momentum of %s is closed".formatted(name));
             assertThatThrownBy(() -> buffer.toFloats(0, 1)).isInstanceOf(IllegalStateException.class);
             assertThatThrownBy(() -> device.average(batch)).isInstanceOf(IllegalStateException.class);
         }
@@ -72,32 +78,32 @@ class BufferIT {
 
     @Test
     void aClosedDeviceRefusesEverything() {
-        Device device = Devices.open("cpu:0");
+        Device device = Devices.open(name);
         device.close();
         assertThatCode(device::close).doesNotThrowAnyException();
         assertThatThrownBy(() -> device.allocate("x", ElementType.FLOAT32, 1))
                 .isInstanceOf(IllegalStateException.class)
-                .hasMessageContaining("cpu:0 is closed");
+                .hasMessageContaining(name + " is closed");
         assertThatThrownBy(device::liveBytes).isInstanceOf(IllegalStateException.class);
         assertThatThrownBy(device::blas).isInstanceOf(IllegalStateException.class);
     }
 
     @Test
     void aBufferOfAnotherDeviceIsRefused() {
-        try (Device here = Devices.open("cpu:0");
-                Device there = Devices.open("cpu:1");
+        try (Device here = Devices.open(name);
+                Device there = Devices.open(TestDevices.other(name));
                 Buffer x = here.allocate("x", ElementType.FLOAT32, 8);
                 Buffer y = there.allocate("y", ElementType.FLOAT32, 8)) {
             assertThatThrownBy(() -> here.ema(0.5, x.batch(1, 8), y.batch(1, 8)))
                     .isInstanceOf(DeviceException.InvalidOperand.class)
-                    .hasMessageContaining("y is on cpu:1, not on cpu:0");
+                    .hasMessageContaining("y is on %s, not on %s".formatted(TestDevices.other(name), name));
         }
     }
 
     @Test
     void copiesBetweenDevices() {
-        try (Device here = Devices.open("cpu:0");
-                Device there = Devices.open("cpu:1");
+        try (Device here = Devices.open(name);
+                Device there = Devices.open(TestDevices.other(name));
                 Buffer x = here.allocate("x", ElementType.FLOAT32, 8);
                 Buffer y = there.allocate("y", ElementType.FLOAT32, 8);
                 Buffer doubles = here.allocate("z", ElementType.FLOAT64, 8)) {
@@ -113,8 +119,100 @@ class BufferIT {
     }
 
     @Test
+    void theHostTouchesOnlyItsOwnMemory() {
+        try (Device device = Devices.open(name)) {
+            Buffer buffer = device.allocate("momentum", ElementType.FLOAT32, 10);
+            buffer.copyIn(4, 1f);
+            assertThat(buffer.address()).isNotZero();
+            if (!device.isHost()) {
+                assertThatThrownBy(buffer::segment)
+                        .isInstanceOf(IllegalStateException.class)
+                        .hasMessageContaining("the host cannot touch momentum: it is on " + name);
+                buffer.close();
+                return;
+            }
+            var segment = buffer.segment();
+            assertThat(segment.getAtIndex(ValueLayout.JAVA_FLOAT, 4)).isEqualTo(1f);
+            assertThat(segment.address()).isEqualTo(buffer.address());
+            buffer.close();
+            assertThatThrownBy(buffer::segment).isInstanceOf(IllegalStateException.class);
+            assertThatThrownBy(() -> segment.get(ValueLayout.JAVA_FLOAT, 0)).isInstanceOf(IllegalStateException.class);
+        }
+    }
+
+    @Test
+    void aMirrorCarriesValuesBothWays() {
+        try (Device device = Devices.open(name);
+                Buffer x = device.allocate("x", ElementType.FLOAT32, 6);
+                Buffer y = device.allocate("y", ElementType.FLOAT32, 6)) {
+            Mirror mirror = x.mirror();
+            var here = mirror.segment();
+            assertThat(here.byteSize()).isEqualTo(24);
+            x.copyIn(0, 1f, 2f, 3f, 4f, 5f, 6f);
+            mirror.fetch(0, 6);
+            device.synchronize();
+            assertThat(here.toArray(ValueLayout.JAVA_FLOAT)).containsExactly(1, 2, 3, 4, 5, 6);
+            here.setAtIndex(ValueLayout.JAVA_FLOAT, 2, 30);
+            here.setAtIndex(ValueLayout.JAVA_FLOAT, 3, 40);
+            mirror.store(2, 2);
+            device.ema(0.5, x.batch(1, 6), y.batch(1, 6)); // after the copy, without a wait
+            assertThat(y.toFloats(0, 6)).containsExactly(0.5f, 1, 15, 20, 2.5f, 3);
+            mirror.fetch(0, 2);
+            device.synchronize();
+            assertThat(here.toArray(ValueLayout.JAVA_FLOAT)).containsExactly(1, 2, 30, 40, 5, 6);
+            assertThat(device.liveBytes()).isEqualTo(48);
+            assertThatThrownBy(() -> mirror.fetch(5, 2)).isInstanceOf(DeviceException.InvalidOperand.class);
+            assertThatThrownBy(() -> mirror.store(-1, 2)).isInstanceOf(DeviceException.InvalidOperand.class);
+            mirror.close();
+            if (!device.isHost()) {
+                assertThatThrownBy(mirror::segment).isInstanceOf(IllegalStateException.class);
+                assertThatThrownBy(() -> mirror.fetch(0, 1)).isInstanceOf(IllegalStateException.class);
+            }
+        }
+    }
+
+    @Test
+    void fillsAndCopiesHostMemoryOfAnyKind() {
+        try (Device device = Devices.open(name);
+                Arena arena = Arena.ofConfined();
+                Buffer floats = device.allocate("floats", ElementType.FLOAT32, 300_001);
+                Buffer doubles = device.allocate("doubles", ElementType.FLOAT64, 3)) {
+            floats.fill(0.1);
+            assertThat(floats.toFloats(0, 300_001)).containsOnly(0.1f);
+            doubles.fill(0.1);
+            assertThat(doubles.toDoubles(0, 3)).containsOnly(0.1);
+            var outside = arena.allocate(ValueLayout.JAVA_FLOAT, 300_000);
+            floats.copyIn(0, 7f);
+            floats.copyOut(0, outside);
+            assertThat(outside.getAtIndex(ValueLayout.JAVA_FLOAT, 0)).isEqualTo(7f);
+            assertThat(outside.getAtIndex(ValueLayout.JAVA_FLOAT, 299_999)).isEqualTo(0.1f);
+            outside.fill((byte) 0);
+            floats.copyIn(1, outside);
+            assertThat(floats.toFloats(0, 2)).containsExactly(7f, 0f);
+            assertThatThrownBy(() -> floats.copyIn(2, outside)).isInstanceOf(DeviceException.InvalidOperand.class);
+            assertThatThrownBy(() -> floats.copyOut(0, outside.asSlice(0, 5)))
+                    .isInstanceOf(DeviceException.InvalidOperand.class);
+        }
+    }
+
+    @Test
+    void copiesBetweenADeviceAndTheCpu() {
+        try (Device device = Devices.open(name);
+                Device cpu = Devices.open("cpu:7");
+                Buffer x = device.allocate("x", ElementType.FLOAT32, 4);
+                Buffer y = cpu.allocate("y", ElementType.FLOAT32, 4)) {
+            x.copyIn(0, 1f, 2f, 3f, 4f);
+            y.copyFrom(x, 1, 0, 3);
+            assertThat(y.toFloats(0, 4)).containsExactly(2, 3, 4, 0);
+            y.copyIn(0, 9f);
+            x.copyFrom(y, 0, 3, 1);
+            assertThat(x.toFloats(0, 4)).containsExactly(1, 2, 3, 9);
+        }
+    }
+
+    @Test
     void moreMemoryThanThereIsIsRefused() {
-        try (Device device = Devices.open("cpu:0")) {
+        try (Device device = Devices.open(name)) {
             assertThatThrownBy(() -> device.allocate("huge", ElementType.FLOAT32, 1L << 50))
                     .isInstanceOf(DeviceException.OutOfMemory.class)
                     .hasMessageContaining("bytes asked");
@@ -128,16 +226,16 @@ class BufferIT {
 
     @Test
     void aDeviceBelongsToItsThread() throws InterruptedException {
-        try (Device device = Devices.open("cpu:0");
+        try (Device device = Devices.open(name);
                 Buffer x = device.allocate("x", ElementType.FLOAT32, 8)) {
             assertThat(failureOn(Thread.ofPlatform(), () -> device.average(x.batch(1, 8))))
                     .isInstanceOf(WrongThreadException.class)
-                    .hasMessageContaining("cpu:0");
+                    .hasMessageContaining(name);
             assertThat(failureOn(Thread.ofPlatform(), device::close)).isInstanceOf(WrongThreadException.class);
             assertThat(failureOn(Thread.ofPlatform(), x::close)).isNull();
             assertThat(device.liveBytes()).isZero();
         }
-        assertThat(failureOn(Thread.ofVirtual(), () -> Devices.open("cpu:0")))
+        assertThat(failureOn(Thread.ofVirtual(), () -> Devices.open(name)))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("virtual");
     }
@@ -159,19 +257,19 @@ class BufferIT {
     @Test
     void buffersLeftOpenAreReportedWhenTheDeviceCloses() {
         List<String> log = captureWarnings(Device.class, () -> {
-            Device device = Devices.open("cpu:3");
+            Device device = Devices.open(name);
             Buffer forgotten = device.allocate("forgotten", ElementType.FLOAT32, 100);
             Buffer closed = device.allocate("closed", ElementType.FLOAT32, 100);
             closed.close();
             device.close();
             assertThat(forgotten.isClosed()).isTrue();
         });
-        assertThat(log).singleElement().asString().contains("cpu:3", "1 buffers", "forgotten (400 bytes)");
+        assertThat(log).singleElement().asString().contains(name, "1 buffers", "forgotten (400 bytes)");
     }
 
     @Test
     void aBufferNobodyHoldsIsReportedAndFreed() {
-        try (Device device = Devices.open("cpu:4")) {
+        try (Device device = Devices.open(name)) {
             List<String> log = captureWarnings(Buffer.class, () -> {
                 device.allocate("dropped", ElementType.FLOAT32, 100);
                 // The collector decides when; a bounded wait for something that always comes.
@@ -182,7 +280,7 @@ class BufferIT {
                 }
             });
             assertThat(device.liveBytes()).isZero();
-            assertThat(log).singleElement().asString().contains("cpu:4", "dropped (400 bytes)");
+            assertThat(log).singleElement().asString().contains(name, "dropped (400 bytes)");
         }
     }
 

@@ -16,22 +16,33 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.Parameter;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * Every operation through Panama against {@link Reference}, at random odd sizes: what is passed where is what this
  * tests; the arithmetic of the kernels has its own tests beside them. {@code -Dtests.seed} replays a run.
  */
+@ParameterizedClass
+@MethodSource("org.fedcomuon.device.TestDevices#names")
 class DeviceOperationsIT {
     private static final long SEED = Long.getLong("tests.seed", System.nanoTime());
     private static final int[] SIZES = {1, 7, 63, 64, 65, 1000};
     private static final double EPSILON = Math.ulp(1.0f);
+
+    /** Repetitions that are enough for a device that is simulated, a thread at a time. */
+    private static final int FEW = 3;
+
+    @Parameter
+    private String name;
 
     private Device device;
     private Operands operands;
 
     @BeforeEach
     void open() {
-        device = Devices.open("cpu:0", 2, InstructionSet.AUTO);
+        device = Devices.open(name, 2, InstructionSet.AUTO);
         operands = new Operands(device, SEED);
     }
 
@@ -44,6 +55,9 @@ class DeviceOperationsIT {
 
     /** Runs {@code body} with operands whose seed is in the failure's message. */
     private void random(RepetitionInfo repetition, Consumer<Operands> body) {
+        if (!device.isHost() && repetition.getCurrentRepetition() > FEW) {
+            return;
+        }
         long seed = SEED + repetition.getCurrentRepetition();
         try (var random = new Operands(device, seed)) {
             body.accept(random);
@@ -480,6 +494,7 @@ class DeviceOperationsIT {
     @Test
     void offsetsAndStridesBeyondTwoToThe31() {
         long far = (1L << 31) + 5;
+        assumeTrue(device.isHost(), "a simulated device has no such memory");
         assumeTrue(Devices.list().getFirst().memoryBytes() > 20_000_000_000L, "the address space of two such buffers");
         Buffer x = operands.floats("x", far + 3);
         Buffer y = operands.floats("y", far + 3);
@@ -502,6 +517,7 @@ class DeviceOperationsIT {
 
     @Test
     void theSameBitsWithOneTwoAndFourThreads() {
+        assumeTrue(device.isHost(), "a GPU has its own threads");
         var results = new ArrayList<float[]>();
         for (int threads : new int[] {1, 2, 4}) {
             try (Device other = Devices.open("cpu:1", threads, InstructionSet.AUTO);

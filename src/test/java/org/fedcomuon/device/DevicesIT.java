@@ -23,6 +23,27 @@ class DevicesIT {
     }
 
     @Test
+    void simulatedGpusAreHereOrSayWhyNot() {
+        if (TestDevices.simulated().findAny().isEmpty()) {
+            assertThatThrownBy(() -> Devices.open("cudasim:0"))
+                    .isInstanceOf(DeviceException.Unavailable.class)
+                    .hasMessageContaining("cudasim:0 is not available: no libfedcomuon_cudasim.so in ")
+                    .hasMessageContaining("-Dfedcomuon.cudasim.library=FILE");
+            return;
+        }
+        try (Device device = Devices.open("cudasim:1", 3, InstructionSet.AUTO)) {
+            assertThat(device.name()).isEqualTo("cudasim:1");
+            assertThat(device.isHost()).isFalse();
+            assertThat(device.instructionSet()).isEqualTo(InstructionSet.AUTO);
+            assertThat(device).hasToString("cudasim:1 (%s)".formatted(device.model()));
+        }
+        assertThat(Devices.list()).extracting(DeviceInfo::name).contains("cpu:0", "cudasim:0", "cudasim:3");
+        assertThatThrownBy(() -> Devices.open("cudasim:99"))
+                .isInstanceOf(DeviceException.Unavailable.class)
+                .hasMessageContaining("cudasim:99 is not here");
+    }
+
+    @Test
     void virtualDevicesHaveAnyNumber() {
         try (Device device = Devices.open("cpu:41", 3, InstructionSet.BASELINE)) {
             assertThat(device.name()).isEqualTo("cpu:41");
@@ -41,7 +62,7 @@ class DevicesIT {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"", "gpu:0", "cpu:", "cpu:-1", "cpu:x", "CPU:0", "cpu:99999999999"})
+    @ValueSource(strings = {"", "gpu:0", "cpu:", "cpu:-1", "cpu:x", "CPU:0", "cudasimulator:0", "cpu:99999999999"})
     void unknownNamesAreRefused(String name) {
         assertThatThrownBy(() -> Devices.open(name))
                 .isInstanceOf(DeviceException.Unavailable.class)

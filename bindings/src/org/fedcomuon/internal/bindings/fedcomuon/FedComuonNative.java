@@ -23,10 +23,10 @@ public class FedComuonNative extends FedComuonNative$shared {
     static final SymbolLookup SYMBOL_LOOKUP = SymbolLookup.loaderLookup()
             .or(Linker.nativeLinker().defaultLookup());
 
-    private static final int FCM_ABI_VERSION = (int)3L;
+    private static final int FCM_ABI_VERSION = (int)4L;
     /**
      * {@snippet lang=c :
-     * #define FCM_ABI_VERSION 3
+     * #define FCM_ABI_VERSION 4
      * }
      */
     public static int FCM_ABI_VERSION() {
@@ -243,6 +243,77 @@ public class FedComuonNative extends FedComuonNative$shared {
      */
     public static int FCM_CUDA() {
         return FCM_CUDA;
+    }
+    private static final int FCM_CUDASIM = (int)2L;
+    /**
+     * {@snippet lang=c :
+     * enum <anonymous>.FCM_CUDASIM = 2
+     * }
+     */
+    public static int FCM_CUDASIM() {
+        return FCM_CUDASIM;
+    }
+
+    private static class fcm_backend_load {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_backend_load");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_backend_load(const char *path, int32_t *kind, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_backend_load$descriptor() {
+        return fcm_backend_load.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_backend_load(const char *path, int32_t *kind, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_backend_load$handle() {
+        return fcm_backend_load.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_backend_load(const char *path, int32_t *kind, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_backend_load$address() {
+        return fcm_backend_load.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_backend_load(const char *path, int32_t *kind, fcm_error *error)
+     * }
+     */
+    public static int fcm_backend_load(MemorySegment path, MemorySegment kind, MemorySegment error) {
+        var mh$ = fcm_backend_load.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_backend_load", path, kind, error);
+            }
+            return (int)mh$.invokeExact(path, kind, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
     }
     private static final int FCM_ISA_AUTO = (int)0L;
     /**
@@ -590,6 +661,373 @@ public class FedComuonNative extends FedComuonNative$shared {
         }
     }
 
+    private static class fcm_synchronize {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_synchronize");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_synchronize(fcm_context *context, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_synchronize$descriptor() {
+        return fcm_synchronize.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_synchronize(fcm_context *context, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_synchronize$handle() {
+        return fcm_synchronize.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_synchronize(fcm_context *context, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_synchronize$address() {
+        return fcm_synchronize.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_synchronize(fcm_context *context, fcm_error *error)
+     * }
+     */
+    public static int fcm_synchronize(MemorySegment context, MemorySegment error) {
+        var mh$ = fcm_synchronize.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_synchronize", context, error);
+            }
+            return (int)mh$.invokeExact(context, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_context_stream {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_context_stream");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_context_stream(const fcm_context *context, void **stream, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_context_stream$descriptor() {
+        return fcm_context_stream.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_context_stream(const fcm_context *context, void **stream, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_context_stream$handle() {
+        return fcm_context_stream.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_context_stream(const fcm_context *context, void **stream, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_context_stream$address() {
+        return fcm_context_stream.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_context_stream(const fcm_context *context, void **stream, fcm_error *error)
+     * }
+     */
+    public static int fcm_context_stream(MemorySegment context, MemorySegment stream, MemorySegment error) {
+        var mh$ = fcm_context_stream.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_context_stream", context, stream, error);
+            }
+            return (int)mh$.invokeExact(context, stream, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_event_create {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_event_create");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_event_create(fcm_context *context, fcm_event **event, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_event_create$descriptor() {
+        return fcm_event_create.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_event_create(fcm_context *context, fcm_event **event, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_event_create$handle() {
+        return fcm_event_create.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_event_create(fcm_context *context, fcm_event **event, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_event_create$address() {
+        return fcm_event_create.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_event_create(fcm_context *context, fcm_event **event, fcm_error *error)
+     * }
+     */
+    public static int fcm_event_create(MemorySegment context, MemorySegment event, MemorySegment error) {
+        var mh$ = fcm_event_create.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_event_create", context, event, error);
+            }
+            return (int)mh$.invokeExact(context, event, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_event_destroy {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.ofVoid(
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_event_destroy");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * void fcm_event_destroy(fcm_event *event)
+     * }
+     */
+    public static FunctionDescriptor fcm_event_destroy$descriptor() {
+        return fcm_event_destroy.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * void fcm_event_destroy(fcm_event *event)
+     * }
+     */
+    public static MethodHandle fcm_event_destroy$handle() {
+        return fcm_event_destroy.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * void fcm_event_destroy(fcm_event *event)
+     * }
+     */
+    public static MemorySegment fcm_event_destroy$address() {
+        return fcm_event_destroy.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * void fcm_event_destroy(fcm_event *event)
+     * }
+     */
+    public static void fcm_event_destroy(MemorySegment event) {
+        var mh$ = fcm_event_destroy.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_event_destroy", event);
+            }
+            mh$.invokeExact(event);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_event_record {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_event_record");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_event_record(fcm_event *event, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_event_record$descriptor() {
+        return fcm_event_record.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_event_record(fcm_event *event, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_event_record$handle() {
+        return fcm_event_record.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_event_record(fcm_event *event, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_event_record$address() {
+        return fcm_event_record.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_event_record(fcm_event *event, fcm_error *error)
+     * }
+     */
+    public static int fcm_event_record(MemorySegment event, MemorySegment error) {
+        var mh$ = fcm_event_record.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_event_record", event, error);
+            }
+            return (int)mh$.invokeExact(event, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_event_wait {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_event_wait");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_event_wait(fcm_context *context, fcm_event *event, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_event_wait$descriptor() {
+        return fcm_event_wait.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_event_wait(fcm_context *context, fcm_event *event, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_event_wait$handle() {
+        return fcm_event_wait.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_event_wait(fcm_context *context, fcm_event *event, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_event_wait$address() {
+        return fcm_event_wait.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_event_wait(fcm_context *context, fcm_event *event, fcm_error *error)
+     * }
+     */
+    public static int fcm_event_wait(MemorySegment context, MemorySegment event, MemorySegment error) {
+        var mh$ = fcm_event_wait.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_event_wait", context, event, error);
+            }
+            return (int)mh$.invokeExact(context, event, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class fcm_buffer_allocate {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             FedComuonNative.C_INT,
@@ -770,6 +1208,131 @@ public class FedComuonNative extends FedComuonNative$shared {
                 traceDowncall("fcm_live_bytes", context, bytes, error);
             }
             return (int)mh$.invokeExact(context, bytes, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_host_allocate {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_host_allocate");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_host_allocate(fcm_context *context, int64_t bytes, void **address, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_host_allocate$descriptor() {
+        return fcm_host_allocate.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_host_allocate(fcm_context *context, int64_t bytes, void **address, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_host_allocate$handle() {
+        return fcm_host_allocate.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_host_allocate(fcm_context *context, int64_t bytes, void **address, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_host_allocate$address() {
+        return fcm_host_allocate.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_host_allocate(fcm_context *context, int64_t bytes, void **address, fcm_error *error)
+     * }
+     */
+    public static int fcm_host_allocate(MemorySegment context, long bytes, MemorySegment address, MemorySegment error) {
+        var mh$ = fcm_host_allocate.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_host_allocate", context, bytes, address, error);
+            }
+            return (int)mh$.invokeExact(context, bytes, address, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_host_free {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_host_free");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_host_free(fcm_context *context, void *address, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_host_free$descriptor() {
+        return fcm_host_free.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_host_free(fcm_context *context, void *address, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_host_free$handle() {
+        return fcm_host_free.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_host_free(fcm_context *context, void *address, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_host_free$address() {
+        return fcm_host_free.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_host_free(fcm_context *context, void *address, fcm_error *error)
+     * }
+     */
+    public static int fcm_host_free(MemorySegment context, MemorySegment address, MemorySegment error) {
+        var mh$ = fcm_host_free.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_host_free", context, address, error);
+            }
+            return (int)mh$.invokeExact(context, address, error);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {
@@ -959,6 +1522,134 @@ public class FedComuonNative extends FedComuonNative$shared {
         try {
             if (TRACE_DOWNCALLS) {
                 traceDowncall("fcm_copy_out", context, host_to, device_from, bytes, error);
+            }
+            return (int)mh$.invokeExact(context, host_to, device_from, bytes, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_copy_in_async {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_copy_in_async");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_copy_in_async(fcm_context *context, void *device_to, const void *host_from, int64_t bytes, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_copy_in_async$descriptor() {
+        return fcm_copy_in_async.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_copy_in_async(fcm_context *context, void *device_to, const void *host_from, int64_t bytes, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_copy_in_async$handle() {
+        return fcm_copy_in_async.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_copy_in_async(fcm_context *context, void *device_to, const void *host_from, int64_t bytes, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_copy_in_async$address() {
+        return fcm_copy_in_async.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_copy_in_async(fcm_context *context, void *device_to, const void *host_from, int64_t bytes, fcm_error *error)
+     * }
+     */
+    public static int fcm_copy_in_async(MemorySegment context, MemorySegment device_to, MemorySegment host_from, long bytes, MemorySegment error) {
+        var mh$ = fcm_copy_in_async.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_copy_in_async", context, device_to, host_from, bytes, error);
+            }
+            return (int)mh$.invokeExact(context, device_to, host_from, bytes, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_copy_out_async {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_copy_out_async");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_copy_out_async(fcm_context *context, void *host_to, const void *device_from, int64_t bytes, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_copy_out_async$descriptor() {
+        return fcm_copy_out_async.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_copy_out_async(fcm_context *context, void *host_to, const void *device_from, int64_t bytes, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_copy_out_async$handle() {
+        return fcm_copy_out_async.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_copy_out_async(fcm_context *context, void *host_to, const void *device_from, int64_t bytes, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_copy_out_async$address() {
+        return fcm_copy_out_async.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_copy_out_async(fcm_context *context, void *host_to, const void *device_from, int64_t bytes, fcm_error *error)
+     * }
+     */
+    public static int fcm_copy_out_async(MemorySegment context, MemorySegment host_to, MemorySegment device_from, long bytes, MemorySegment error) {
+        var mh$ = fcm_copy_out_async.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_copy_out_async", context, host_to, device_from, bytes, error);
             }
             return (int)mh$.invokeExact(context, host_to, device_from, bytes, error);
         } catch (Error | RuntimeException ex) {
@@ -1175,6 +1866,7 @@ public class FedComuonNative extends FedComuonNative$shared {
     private static class fcm_sum_workspace {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
             FedComuonNative.C_LONG,
             FedComuonNative.C_LONG,
             FedComuonNative.C_POINTER,
@@ -1189,7 +1881,7 @@ public class FedComuonNative extends FedComuonNative$shared {
     /**
      * Function descriptor for:
      * {@snippet lang=c :
-     * fcm_status fcm_sum_workspace(int64_t clients, int64_t n, int64_t *bytes, fcm_error *error)
+     * fcm_status fcm_sum_workspace(const fcm_context *context, int64_t clients, int64_t n, int64_t *bytes, fcm_error *error)
      * }
      */
     public static FunctionDescriptor fcm_sum_workspace$descriptor() {
@@ -1199,7 +1891,7 @@ public class FedComuonNative extends FedComuonNative$shared {
     /**
      * Downcall method handle for:
      * {@snippet lang=c :
-     * fcm_status fcm_sum_workspace(int64_t clients, int64_t n, int64_t *bytes, fcm_error *error)
+     * fcm_status fcm_sum_workspace(const fcm_context *context, int64_t clients, int64_t n, int64_t *bytes, fcm_error *error)
      * }
      */
     public static MethodHandle fcm_sum_workspace$handle() {
@@ -1209,7 +1901,7 @@ public class FedComuonNative extends FedComuonNative$shared {
     /**
      * Address for:
      * {@snippet lang=c :
-     * fcm_status fcm_sum_workspace(int64_t clients, int64_t n, int64_t *bytes, fcm_error *error)
+     * fcm_status fcm_sum_workspace(const fcm_context *context, int64_t clients, int64_t n, int64_t *bytes, fcm_error *error)
      * }
      */
     public static MemorySegment fcm_sum_workspace$address() {
@@ -1218,16 +1910,16 @@ public class FedComuonNative extends FedComuonNative$shared {
 
     /**
      * {@snippet lang=c :
-     * fcm_status fcm_sum_workspace(int64_t clients, int64_t n, int64_t *bytes, fcm_error *error)
+     * fcm_status fcm_sum_workspace(const fcm_context *context, int64_t clients, int64_t n, int64_t *bytes, fcm_error *error)
      * }
      */
-    public static int fcm_sum_workspace(long clients, long n, MemorySegment bytes, MemorySegment error) {
+    public static int fcm_sum_workspace(MemorySegment context, long clients, long n, MemorySegment bytes, MemorySegment error) {
         var mh$ = fcm_sum_workspace.HANDLE;
         try {
             if (TRACE_DOWNCALLS) {
-                traceDowncall("fcm_sum_workspace", clients, n, bytes, error);
+                traceDowncall("fcm_sum_workspace", context, clients, n, bytes, error);
             }
-            return (int)mh$.invokeExact(clients, n, bytes, error);
+            return (int)mh$.invokeExact(context, clients, n, bytes, error);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {

@@ -1,0 +1,68 @@
+package org.fedcomuon.device;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What NVIDIA's libraries do on one CUDA device, real or simulated: products and decompositions that have no kernel of
+ * ours. Made when a device is first asked for them, used on its thread, and closed before its context.
+ *
+ * <p>Work goes to the device's {@linkplain NativeDevice#stream stream}; room comes from {@link NativeDevice#hold}.
+ */
+interface VendorLibraries extends AutoCloseable {
+    /**
+     * {@code out = factor A B + baseFactor base}, as in {@link Device#multiply}.
+     *
+     * @param base null for none
+     */
+    record Product(
+            double factor,
+            MatrixBatch a,
+            MatrixBatch b,
+            double baseFactor,
+            @Nullable MatrixBatch base,
+            boolean symmetric,
+            MatrixBatch out) {}
+
+    Blas blas();
+
+    Solver solver();
+
+    /** Whether {@link #multiply} works this product out, and not the kernel of ours. A matter of its sizes only. */
+    boolean takes(Product product);
+
+    void multiply(Product product);
+
+    @Override
+    void close();
+
+    /** Those of a device; {@link Missing} where they cannot be used. */
+    static VendorLibraries of(NativeDevice device) {
+        return CudaLibraries.of(device);
+    }
+
+    /** None, and why: whoever asks for them learns it, and everybody else does without. */
+    record Missing(String device, String reason) implements VendorLibraries {
+        @Override
+        public Blas blas() {
+            throw new DeviceException.Unsupported("%s has no matrix library: %s".formatted(device, reason));
+        }
+
+        @Override
+        public Solver solver() {
+            throw new DeviceException.Unsupported("%s has no decompositions: %s".formatted(device, reason));
+        }
+
+        @Override
+        public boolean takes(Product product) {
+            return false;
+        }
+
+        @Override
+        public void multiply(Product product) {
+            throw new DeviceException.Unsupported("%s has no matrix library: %s".formatted(device, reason));
+        }
+
+        @Override
+        public void close() {}
+    }
+}
