@@ -31,7 +31,7 @@ final class DevicesCommand implements Runnable {
             out.println(Json.pretty(describe(devices)));
         } else {
             devices.forEach(device -> out.println(line(device)));
-            out.println("library  " + Devices.libraryInfo());
+            out.println("library   " + Devices.libraryInfo());
         }
         out.flush();
     }
@@ -42,16 +42,20 @@ final class DevicesCommand implements Runnable {
 
     private static String line(DeviceInfo device) {
         if (!device.available()) {
-            return "%-8s not available: %s"
+            return "%-9s not available: %s"
                     .formatted(device.name(), device.reason().orElseThrow());
         }
-        return "%-8s %s, %d threads%s, %.1f GiB; cpu:1, cpu:2, ... are virtual devices on the same cores"
+        double gibibytes = device.memoryBytes() / (double) (1L << 30);
+        if (device.instructionSet().isEmpty()) {
+            return "%-9s %s, %.1f GiB".formatted(device.name(), device.model(), gibibytes);
+        }
+        return "%-9s %s, %d threads%s, %.1f GiB; cpu:1, cpu:2, ... are virtual devices on the same cores"
                 .formatted(
                         device.name(),
                         device.model(),
                         threads(),
                         device.instructionSet().map(set -> ", " + name(set)).orElse(""),
-                        device.memoryBytes() / (double) (1L << 30));
+                        gibibytes);
     }
 
     private static Map<String, Object> describe(List<DeviceInfo> devices) {
@@ -63,8 +67,10 @@ final class DevicesCommand implements Runnable {
             entry.put("available", device.available());
             if (device.available()) {
                 entry.put("memory_bytes", device.memoryBytes());
-                entry.put("threads", threads());
-                device.instructionSet().ifPresent(set -> entry.put("instruction_set", name(set)));
+                device.instructionSet().ifPresent(set -> {
+                    entry.put("threads", threads());
+                    entry.put("instruction_set", name(set));
+                });
             }
             device.reason().ifPresent(reason -> entry.put("reason", reason));
             entries.add(entry);

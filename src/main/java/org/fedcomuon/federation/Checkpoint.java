@@ -2,6 +2,7 @@ package org.fedcomuon.federation;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -9,6 +10,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
+import org.fedcomuon.device.Buffer;
 import org.fedcomuon.format.Dtype;
 import org.fedcomuon.format.SafetensorsFile;
 import org.fedcomuon.format.TensorInfo;
@@ -23,6 +25,7 @@ import org.fedcomuon.method.Variable;
 final class Checkpoint {
     private static final String DRAWS = "draws";
     private static final String DROPPED = "dropped";
+    private static final long PIECE = 1 << 22; // elements
 
     private Checkpoint() {}
 
@@ -84,12 +87,9 @@ final class Checkpoint {
     static void write(CheckpointStore.Pending pending, Clients clients, boolean[] admitted) {
         for (Variable variable : clients.state()) {
             if (!variable.isShared()) {
-                pending.write(
-                        variable.name(),
-                        clients.first() * variable.length() * Float.BYTES,
-                        variable.buffer().segment());
+                write(pending, variable, clients.first() * variable.length() * Float.BYTES);
             } else if (clients.first() == 0) {
-                pending.write(variable.name(), 0, variable.buffer().segment());
+                write(pending, variable, 0);
             }
         }
         var draws = new long[2 * clients.count()];
@@ -101,6 +101,45 @@ final class Checkpoint {
         }
         pending.write(DRAWS, 2L * Long.BYTES * clients.first(), MemorySegment.ofArray(draws));
         pending.write(DROPPED, clients.first(), MemorySegment.ofArray(dropped));
+    }
+
+    private static void write(CheckpointStore.Pending pending, Variable variable, long at) {
+        Buffer buffer = variable.buffer();
+        if (buffer.device().isHost()) {
+            pending.write(variable.name(), at, buffer.segment());
+            return;
+        }
+        forPieces(buffer, (offset, piece) -> {
+            buffer.copyOut(offset, piece);
+            pending.write(variable.name(), at + offset * Float.BYTES, piece);
+        });
+    }
+
+    private static void read(SafetensorsFile file, Variable variable, long at) throws IOException {
+        Buffer buffer = variable.buffer();
+        if (buffer.device().isHost()) {
+            file.read(variable.name(), at, buffer.segment());
+            return;
+        }
+        forPieces(buffer, (offset, piece) -> {
+            file.read(variable.name(), at + offset * Float.BYTES, piece);
+            buffer.copyIn(offset, piece);
+        });
+    }
+
+    /** What is to be done with a piece of a buffer that begins at an element. */
+    private interface Piece<E extends Exception> {
+        void accept(long offset, MemorySegment piece) throws E;
+    }
+
+    /** Values of a device pass through host memory a piece at a time: a state may be larger than what is free here. */
+    private static <E extends Exception> void forPieces(Buffer buffer, Piece<E> body) throws E {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment room = arena.allocate(Math.min(buffer.length(), PIECE) * Float.BYTES, Float.BYTES);
+            for (long offset = 0; offset < buffer.length(); offset += PIECE) {
+                body.accept(offset, room.asSlice(0, Math.min(PIECE, buffer.length() - offset) * Float.BYTES));
+            }
+        }
     }
 
     /**
@@ -157,10 +196,7 @@ final class Checkpoint {
             for (Variable variable : clients.state()) {
                 TensorSpec wanted = spec(variable, allClients);
                 require(file, wanted);
-                file.read(
-                        variable.name(),
-                        variable.isShared() ? 0 : clients.first() * variable.length() * Float.BYTES,
-                        variable.buffer().segment());
+                read(file, variable, variable.isShared() ? 0 : clients.first() * variable.length() * Float.BYTES);
             }
             require(file, TensorSpec.of(DRAWS, Dtype.I64, allClients, 2));
             require(file, TensorSpec.of(DROPPED, Dtype.U8, allClients));

@@ -37,6 +37,7 @@ final class DeviceRun {
 
     // Of the device's thread, from here on.
     private @Nullable Variable virtual; // for the average at a step that is no exchange
+    private @Nullable MemorySegment average; // where the host sees it, if the device's memory is not the host's
     private boolean[] admitted = {};
     private Optional<Path> lastCheckpoint = Optional.empty();
 
@@ -202,7 +203,16 @@ final class DeviceRun {
         Variable w = clients.weights();
         virtual.buffer().copyFrom(w.buffer(), 0, 0, w.buffer().length());
         server.mean(virtual);
-        return new Point(clients.layout(), Floats.of(virtual.buffer().segment().asSlice(0, clients.n() * Float.BYTES)));
+        long bytes = clients.n() * Float.BYTES;
+        if (clients.device().isHost()) {
+            return new Point(
+                    clients.layout(), Floats.of(virtual.buffer().segment().asSlice(0, bytes)));
+        }
+        if (average == null) {
+            average = Arena.ofAuto().allocate(bytes, Float.BYTES);
+        }
+        virtual.buffer().copyOut(0, average);
+        return new Point(clients.layout(), Floats.of(average));
     }
 
     private void save(CheckpointStore store, long step, Clients clients, Exchange server) {

@@ -15,6 +15,7 @@ import org.fedcomuon.device.Batch;
 import org.fedcomuon.device.Buffer;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.ElementType;
+import org.fedcomuon.device.Mirror;
 import org.fedcomuon.device.Place;
 import org.fedcomuon.linalg.MuonPlan;
 import org.fedcomuon.problem.Client;
@@ -45,6 +46,7 @@ public final class Clients implements AutoCloseable {
     private final Deque<AutoCloseable> owned = new ArrayDeque<>();
     private final List<Variable> state = new ArrayList<>();
     private final Map<Phase, Long> nanos = new EnumMap<>(Phase.class);
+    private final boolean oraclesOnDevice;
     private final Variable weights;
     private final long[] innerDraws;
     private final long[] outerDraws;
@@ -81,6 +83,8 @@ public final class Clients implements AutoCloseable {
         for (int k = 0; k < count; k++) {
             oracles.add(problem.client(first + k));
         }
+        oraclesOnDevice =
+                !device.isHost() && oracles.stream().allMatch(oracle -> oracle.acceptsMemoryOf(device.name()));
         roster = new Roster(count);
         innerDraws = new long[count];
         outerDraws = new long[count];
@@ -163,6 +167,12 @@ public final class Clients implements AutoCloseable {
         return buffer;
     }
 
+    Mirror mirror(Buffer buffer) {
+        Mirror mirror = buffer.mirror();
+        owned.push(mirror);
+        return mirror;
+    }
+
     /** One number for all clients. */
     Variable scalar() {
         if (scalar == null) {
@@ -212,7 +222,10 @@ public final class Clients implements AutoCloseable {
 
     /** Draws a sample for each client: {@code value = g(w; xi)}, {@code jacobian = grad g(w; xi)}. */
     public void inner(Variable w, Variable value, Variable jacobian) {
-        evaluate(k -> oracles.get(k).inner(drawInner(k), w.point(k), value.values(k), jacobian.jacobian(k)));
+        evaluate(
+                Views.ofPoints(w),
+                new Views(List.of(jacobian), List.of(value)),
+                k -> oracles.get(k).inner(drawInner(k), w.point(k), value.values(k), jacobian.jacobian(k)));
         requireFinite(value);
         requireFinite(jacobian);
     }
@@ -220,15 +233,18 @@ public final class Clients implements AutoCloseable {
     /** Draws a sample for each client and evaluates g and its Jacobian at both points on it. */
     public void innerAtTwo(
             Variable w, Variable value, Variable jacobian, Variable wOld, Variable valueOld, Variable jacobianOld) {
-        evaluate(k -> oracles.get(k)
-                .innerAtTwo(
-                        drawInner(k),
-                        w.point(k),
-                        value.values(k),
-                        jacobian.jacobian(k),
-                        wOld.point(k),
-                        valueOld.values(k),
-                        jacobianOld.jacobian(k)));
+        evaluate(
+                Views.ofPoints(w, wOld),
+                new Views(List.of(jacobian, jacobianOld), List.of(value, valueOld)),
+                k -> oracles.get(k)
+                        .innerAtTwo(
+                                drawInner(k),
+                                w.point(k),
+                                value.values(k),
+                                jacobian.jacobian(k),
+                                wOld.point(k),
+                                valueOld.values(k),
+                                jacobianOld.jacobian(k)));
         requireFinite(value);
         requireFinite(jacobian);
         requireFinite(valueOld);
@@ -237,13 +253,16 @@ public final class Clients implements AutoCloseable {
 
     /** Draws a sample for each client: {@code gradient = grad f(y; zeta)}. */
     public void outerGradient(Variable y, Variable gradient) {
-        evaluate(k -> oracles.get(k).outerGradient(drawOuter(k), y.values(k), gradient.values(k)));
+        evaluate(
+                Views.ofValues(y),
+                Views.ofValues(gradient),
+                k -> oracles.get(k).outerGradient(drawOuter(k), y.values(k), gradient.values(k)));
         requireFinite(gradient);
     }
 
     /** Draws a sample for each client and evaluates the gradient of f at both points on it. */
     public void outerGradientAtTwo(Variable y, Variable gradient, Variable yOld, Variable gradientOld) {
-        evaluate(k -> {
+        evaluate(Views.ofValues(y, yOld), Views.ofValues(gradient, gradientOld), k -> {
             Sample zeta = drawOuter(k);
             oracles.get(k).outerGradient(zeta, y.values(k), gradient.values(k));
             oracles.get(k).outerGradient(zeta, yOld.values(k), gradientOld.values(k));
@@ -275,8 +294,11 @@ public final class Clients implements AutoCloseable {
 
     /** Draws a sample for each client: the Hessian of the plain loss times {@code direction}. */
     public void hessianProduct(Variable w, Variable direction, Variable product) {
-        evaluate(k -> ((HessianProduct) oracles.get(k))
-                .hessianProduct(drawInner(k), w.point(k), direction.point(k), product.point(k)));
+        evaluate(
+                Views.ofPoints(w, direction),
+                Views.ofPoints(product),
+                k -> ((HessianProduct) oracles.get(k))
+                        .hessianProduct(drawInner(k), w.point(k), direction.point(k), product.point(k)));
         requireFinite(product);
     }
 
@@ -295,6 +317,46 @@ public final class Clients implements AutoCloseable {
 
     private interface Oracle {
         void call(int client) throws Exception;
+    }
+
+    /** What an oracle sees of some variables: points, which it may take where they are, and values, always here. */
+    private record Views(List<Variable> points, List<Variable> values) {
+        static Views ofPoints(Variable... points) {
+            return new Views(List.of(points), List.of());
+        }
+
+        static Views ofValues(Variable... values) {
+            return new Views(List.of(), List.of(values));
+        }
+    }
+
+    /** Those of {@code views} that pass through host memory. */
+    private List<Variable> staged(Views views) {
+        if (oraclesOnDevice) {
+            return views.values();
+        }
+        var all = new ArrayList<>(views.points());
+        all.addAll(views.values());
+        return all;
+    }
+
+    /** Everything that oracles read is brought to them, in one wait for all; what they write is taken away, in none. */
+    private void evaluate(Views read, Views written, Oracle oracle) {
+        if (device.isHost()) {
+            evaluate(oracle);
+            return;
+        }
+        timed(Phase.GRADIENT, () -> {
+            if (oraclesOnDevice) {
+                read.points().forEach(Variable::preparePoints);
+                written.points().forEach(Variable::preparePoints);
+            }
+            staged(read).forEach(Variable::fetch);
+            staged(written).forEach(Variable::prepare);
+            device.synchronize(); // what was written before has been taken away as well
+        });
+        evaluate(oracle);
+        timed(Phase.GRADIENT, () -> staged(written).forEach(Variable::store));
     }
 
     private void evaluate(Oracle oracle) {
@@ -350,6 +412,8 @@ public final class Clients implements AutoCloseable {
 
     /** Tells a model that has run away from a client that is out of order. */
     private double largestWeight(int k) {
+        weights.fetch(new Run(k, 1));
+        device.synchronize();
         Floats w = weights.values(k);
         double largest = 0;
         for (long i = 0; i < w.length(); i++) {

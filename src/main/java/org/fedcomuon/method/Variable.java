@@ -2,6 +2,7 @@ package org.fedcomuon.method;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.BiConsumer;
 import org.fedcomuon.device.AdaptiveRule;
 import org.fedcomuon.device.Batch;
@@ -9,15 +10,21 @@ import org.fedcomuon.device.Buffer;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.ElementType;
+import org.fedcomuon.device.Mirror;
 import org.fedcomuon.device.StepRule;
 import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.Jacobian;
 import org.fedcomuon.problem.Point;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A symbol of an algorithm on one device: one value for each client there, or, if it is shared, one value that is the
  * same for all. Operations change the values of the clients that take part in the round, in one kernel call for each
  * run of neighbours. Of the device's thread.
+ *
+ * <p>Oracles look at it through views. Where the device's memory is the host's these are the values themselves;
+ * elsewhere a mirror in host memory, made when an oracle first needs it, which {@link #fetch} and {@link #store} keep
+ * up.
  */
 public final class Variable {
     private static final List<Run> ONE = List.of(new Run(0, 1));
@@ -29,21 +36,65 @@ public final class Variable {
     private final boolean shared;
     private final List<Floats> views = new ArrayList<>();
     private final List<Jacobian> jacobians = new ArrayList<>();
+    private final List<Jacobian> onDevice = new ArrayList<>(); // instead of those, when oracles compute there
     private final Buffer norms;
+    private @Nullable Mirror mirror;
 
     Variable(Clients clients, String name, long length, boolean shared) {
         this.clients = clients;
         this.name = name;
         this.length = length;
         this.shared = shared;
-        int rows = shared ? 1 : clients.count();
-        buffer = clients.allocate(name, ElementType.FLOAT32, rows * length);
-        norms = clients.allocate("norms of " + name, ElementType.FLOAT64, rows);
+        buffer = clients.allocate(name, ElementType.FLOAT32, rows() * length);
+        norms = clients.allocate("norms of " + name, ElementType.FLOAT64, rows());
+        if (clients.device().isHost()) {
+            prepare();
+        }
+    }
+
+    private int rows() {
+        return shared ? 1 : clients.count();
+    }
+
+    /** Makes the views, before oracles look at them from other threads. */
+    void prepare() {
+        if (mirror != null) {
+            return;
+        }
+        mirror = clients.mirror(buffer);
         long bytes = length * Float.BYTES;
-        for (int k = 0; k < rows; k++) {
-            var row = Floats.of(buffer.segment().asSlice(k * bytes, bytes));
+        for (int k = 0; k < rows(); k++) {
+            var row = Floats.of(mirror.segment().asSlice(k * bytes, bytes));
             views.add(row);
             jacobians.add(new Jacobian(points(row)));
+        }
+    }
+
+    /** Makes views of the device's own memory, for oracles that compute there. */
+    void preparePoints() {
+        for (int k = onDevice.size(); k < rows(); k++) {
+            long address = buffer.address() + k * length * Float.BYTES;
+            onDevice.add(new Jacobian(points(Floats.onDevice(clients.device().name(), address, length))));
+        }
+    }
+
+    /** Brings the values of the clients that take part to the views; there after a synchronization. */
+    void fetch() {
+        prepare();
+        for (Run run : shared ? ONE : clients.runs()) {
+            fetch(run);
+        }
+    }
+
+    void fetch(Run run) {
+        prepare();
+        Objects.requireNonNull(mirror).fetch(run.first() * length, run.count() * length);
+    }
+
+    /** Takes what oracles have written for the clients that take part to the device. */
+    void store() {
+        for (Run run : shared ? ONE : clients.runs()) {
+            Objects.requireNonNull(mirror).store(run.first() * length, run.count() * length);
         }
     }
 
@@ -85,7 +136,7 @@ public final class Variable {
     }
 
     Jacobian jacobian(int client) {
-        return jacobians.get(shared ? 0 : client);
+        return (onDevice.isEmpty() ? jacobians : onDevice).get(shared ? 0 : client);
     }
 
     /** These clients' values; a shared one is read by each of them. */
@@ -135,7 +186,7 @@ public final class Variable {
 
     /** Every element of every client becomes {@code value}. */
     public void fill(double value) {
-        views.forEach(row -> row.fill(value));
+        buffer.fill(value);
     }
 
     /** Zero, for every client. */

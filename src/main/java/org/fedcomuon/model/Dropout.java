@@ -37,6 +37,7 @@ public final class Dropout {
         for (int i = 0; i < mask.length; i++) {
             mask[i] = random.nextDouble() < p ? 0 : keep;
         }
-        return x.mul(Tensor.create(mask).view(x.sizes()));
+        Tensor scale = Tensor.create(mask).view(x.sizes());
+        return x.mul(x.is_cuda() ? scale.to(x.device(), x.scalar_type()) : scale);
     }
 }

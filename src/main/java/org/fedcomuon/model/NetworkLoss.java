@@ -13,7 +13,10 @@ import org.fedcomuon.problem.Loss;
 import org.fedcomuon.problem.Point;
 import org.fedcomuon.problem.Sample;
 
-/** A client's cross entropy on mini-batches of its own examples, with exact first and second derivatives. */
+/**
+ * A client's cross entropy on mini-batches of its own examples, with exact first and second derivatives. Computes on
+ * the CPU, or where the parameters are if libtorch has CUDA (the jars with classifier {@code linux-x86_64-gpu}).
+ */
 final class NetworkLoss implements Loss, HessianProduct {
     private final Network network;
     private final Examples examples;
@@ -29,7 +32,12 @@ final class NetworkLoss implements Loss, HessianProduct {
     }
 
     private Parameters view(Point point) {
-        return views.computeIfAbsent(point.values().segment().address(), address -> new Parameters(point));
+        return views.computeIfAbsent(point.values().address(), address -> new Parameters(point));
+    }
+
+    @Override
+    public boolean acceptsMemoryOf(String device) {
+        return Torch.computesOn(device);
     }
 
     @Override
@@ -44,7 +52,7 @@ final class NetworkLoss implements Loss, HessianProduct {
                 at.blocks().get(i).mutable_grad().put(into.blocks().get(i)); // accumulated in place
             }
             loss.backward();
-            return loss.item_float();
+            return loss.item_float(); // on a GPU, waits for all of the above
         }
     }
 
@@ -73,11 +81,13 @@ final class NetworkLoss implements Loss, HessianProduct {
                     into.blocks().get(i).zero_(); // the slope does not depend on it
                 }
             }
+            into.finish();
         }
     }
 
     private Tensor loss(Sample xi, Parameters at) {
         Examples batch = examples.select(batches.apply(xi));
-        return torch.cross_entropy_loss(network.logits(at, batch.inputs(), Dropout.of(xi)), batch.labels());
+        return torch.cross_entropy_loss(
+                network.logits(at, at.here(batch.inputs()), Dropout.of(xi)), at.here(batch.labels()));
     }
 }

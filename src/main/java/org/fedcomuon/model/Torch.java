@@ -16,6 +16,11 @@ final class Torch {
 
     private Torch() {}
 
+    /** Whether libtorch computes on a device of ours as well; of simulated ones it knows nothing. */
+    static boolean computesOn(String device) {
+        return device.startsWith("cuda:") && torch.cuda_is_available();
+    }
+
     /** Comes before any call of libtorch on a thread. */
     static void claim() {
         if (!CLAIMED.get()) {

@@ -9,6 +9,16 @@ package org.fedcomuon.problem;
  */
 public interface Client {
     /**
+     * Whether points (W, gradients, directions: not the d values of g and f) may be memory of {@code device}, such as
+     * {@code cuda:0}, for a library that computes there; everything written must be done when the call returns. All
+     * clients of a device must agree, or none is given any. By default points are copied to the host before a call and
+     * from it after; on {@code cpu:N} all memory is the host's, and nobody is asked.
+     */
+    default boolean acceptsMemoryOf(String device) {
+        return false;
+    }
+
+    /**
      * {@code g(w; xi)} and its Jacobian.
      *
      * @param value receives the d components of g

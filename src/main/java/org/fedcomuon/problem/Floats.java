@@ -3,33 +3,60 @@ package org.fedcomuon.problem;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Objects;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A run of floats in memory that somebody else owns: a view, nothing is copied. Indices are checked. An oracle may use
  * it only during the call that handed it out.
+ *
+ * <p>Oracles that {@linkplain Client#acceptsMemoryOf ask for it} are given memory of a device. Such a view has a
+ * length, an address and a {@link #device}, and no element that the host could read or write.
  */
 public final class Floats {
     private static final ValueLayout.OfFloat FLOAT = ValueLayout.JAVA_FLOAT;
 
+    /** What the host may touch: nothing of a device's memory, so that a try is an {@link IndexOutOfBoundsException}. */
     private final MemorySegment memory;
 
-    private Floats(MemorySegment memory) {
+    private final @Nullable Far far;
+
+    /** Memory that the host cannot touch. */
+    private record Far(String device, long address, long length) {}
+
+    private Floats(MemorySegment memory, @Nullable Far far) {
         this.memory = memory;
+        this.far = far;
     }
 
     /** The whole of {@code memory}. */
     public static Floats of(MemorySegment memory) {
-        return new Floats(memory);
+        return new Floats(memory, null);
+    }
+
+    /** {@code length} floats at an address of a device, which is called {@code device}. */
+    public static Floats onDevice(String device, long address, long length) {
+        return new Floats(MemorySegment.NULL, new Far(device, address, length));
     }
 
     /** A view of {@code values}: changes show in the array. */
     public static Floats of(float... values) {
-        return new Floats(MemorySegment.ofArray(values));
+        return of(MemorySegment.ofArray(values));
     }
 
     /** How many. */
     public long length() {
-        return memory.byteSize() / Float.BYTES;
+        return far != null ? far.length() : memory.byteSize() / Float.BYTES;
+    }
+
+    /** The device whose memory it is, by name; empty when it is the host's. */
+    public Optional<String> device() {
+        return far != null ? Optional.of(far.device()) : Optional.empty();
+    }
+
+    /** Where it is, on its device or in the native memory of the host. */
+    public long address() {
+        return far != null ? far.address() : memory.address();
     }
 
     /** Element {@code i}. */
@@ -65,7 +92,10 @@ public final class Floats {
     /** A part, as a view. */
     public Floats slice(long from, long length) {
         Objects.checkFromIndexSize(from, length, length());
-        return new Floats(memory.asSlice(from * Float.BYTES, length * Float.BYTES));
+        if (far != null) {
+            return onDevice(far.device(), far.address() + from * Float.BYTES, length);
+        }
+        return of(memory.asSlice(from * Float.BYTES, length * Float.BYTES));
     }
 
     /** A copy. */
@@ -73,8 +103,15 @@ public final class Floats {
         return memory.toArray(FLOAT);
     }
 
-    /** The memory itself, for oracles that hand it to a library. */
+    /**
+     * The memory itself, for oracles that hand it to a library.
+     *
+     * @throws IllegalStateException when it is a device's
+     */
     public MemorySegment segment() {
+        if (far != null) {
+            throw new IllegalStateException("the host cannot touch the memory of " + far.device());
+        }
         return memory;
     }
 }

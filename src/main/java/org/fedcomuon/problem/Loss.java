@@ -13,6 +13,11 @@ public interface Loss {
      */
     double evaluate(Sample xi, Point w, Point gradient) throws Exception;
 
+    /** Whether points may be memory of {@code device}; see {@link Client#acceptsMemoryOf}. */
+    default boolean acceptsMemoryOf(String device) {
+        return false;
+    }
+
     /** {@code exp(loss / lambda)}, along its tangent beyond what is safe; for {@link Risk#logarithm}. */
     default Loss exponential(double lambda) {
         var outer = new ExponentialRisk(lambda);

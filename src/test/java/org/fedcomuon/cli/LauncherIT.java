@@ -96,7 +96,7 @@ class LauncherIT {
         Path other = FIXTURES.resolve("libother_abi.so");
         assertOneLine(
                 fedcomuon("-Dfedcomuon.native.library=" + other, "devices"),
-                "libother_abi.so has ABI version 999, but version 3 is needed");
+                "libother_abi.so has ABI version 999, but version 4 is needed");
     }
 
     @Test
