@@ -139,7 +139,7 @@ class Batch {
 
     template <class Numbers>
     Batch &set(const Numbers &values) {
-        for (int64_t k = 0; k < clients_; ++k) {
+        for (int64_t k = 0; k < clients_ && n_ > 0; ++k) {
             std::memcpy((*this)[k], values.data() + k * n_, static_cast<size_t>(n_) * sizeof(T));
         }
         return *this;
@@ -153,7 +153,7 @@ class Batch {
 
     std::vector<T> values() const {
         std::vector<T> all(static_cast<size_t>(clients_ * n_));
-        for (int64_t k = 0; k < clients_; ++k) {
+        for (int64_t k = 0; k < clients_ && n_ > 0; ++k) {
             std::memcpy(all.data() + k * n_, (*this)[k], static_cast<size_t>(n_) * sizeof(T));
         }
         return all;
@@ -161,7 +161,7 @@ class Batch {
     // Bit for bit: NaN equals itself, 0 and -0 differ.
     bool is(const std::vector<T> &expected) const {
         const std::vector<T> now = values();
-        return now.size() == expected.size() && std::memcmp(now.data(), expected.data(), now.size() * sizeof(T)) == 0;
+        return now.size() == expected.size() && (now.empty() || std::memcmp(now.data(), expected.data(), now.size() * sizeof(T)) == 0);
     }
 
     bool guards_intact() {
