@@ -91,14 +91,15 @@ final class DeviceMemory implements AutoCloseable, Runnable {
         }
     }
 
-    private void freeHost(MemorySegment memory) {
+    private synchronized void freeHost(MemorySegment memory) {
         try (Arena local = Arena.ofConfined()) {
             var calls = new NativeCalls(local);
             calls.check(FedComuonNative.fcm_host_free(context, memory, calls.error()), "fcm_host_free");
         }
     }
 
-    void free(MemorySegment memory) {
+    /** Not while {@link #close} destroys the context: the cleaner's thread may be freeing a forgotten buffer. */
+    synchronized void free(MemorySegment memory) {
         try (Arena local = Arena.ofConfined()) {
             var calls = new NativeCalls(local);
             calls.check(FedComuonNative.fcm_buffer_free(context, memory, calls.error()), "fcm_buffer_free");
@@ -133,7 +134,9 @@ final class DeviceMemory implements AutoCloseable, Runnable {
                     left.stream().map(BufferMemory::describe).sorted().collect(joining(", ")));
             left.forEach(BufferMemory::close);
         }
-        arena.close();
+        synchronized (this) {
+            arena.close();
+        }
     }
 
     /** Called when the device has become unreachable. */
