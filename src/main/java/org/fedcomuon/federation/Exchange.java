@@ -68,6 +68,7 @@ final class Exchange implements Server, AutoCloseable {
                 } else {
                     gatherAndSpread(i, variables[i]);
                 }
+                variables[i].becomeCommon();
             }
         });
     }

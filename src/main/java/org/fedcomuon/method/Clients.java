@@ -342,6 +342,8 @@ public final class Clients implements AutoCloseable {
 
     /** Everything that oracles read is brought to them, in one wait for all; what they write is taken away, in none. */
     private void evaluate(Views read, Views written, Oracle oracle) {
+        written.points().forEach(Variable::becomeDifferent);
+        written.values().forEach(Variable::becomeDifferent);
         if (device.isHost()) {
             evaluate(oracle);
             return;

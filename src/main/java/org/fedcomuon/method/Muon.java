@@ -81,11 +81,20 @@ public record Muon(Orthogonalizer orthogonalizer, ScaleRule scale, StepRule vect
                     muon.orthogonalizer, clients.device(), clients.count(), List.copyOf(blocks), muon.scale));
         }
 
-        /** {@code W -= eta polar(M)}. */
+        /** {@code W -= eta polar(M)}. Right after both were averaged it is the same for all, and worked out once. */
         void step(double eta, Variable m, Variable w) {
             clients.timed(Phase.ORTHOGONALIZE, () -> {
-                for (Run run : w.isShared() ? List.of(new Run(0, 1)) : clients.runs()) {
-                    move(eta, m, w, run);
+                if (w.isShared()) {
+                    move(eta, m, w, new Run(0, 1));
+                } else if (m.isCommon() && w.isCommon() && !clients.runs().isEmpty()) {
+                    int first = clients.runs().getFirst().first();
+                    move(eta, m, w, new Run(first, 1));
+                    w.spread(first);
+                } else {
+                    w.becomeDifferent();
+                    for (Run run : clients.runs()) {
+                        move(eta, m, w, run);
+                    }
                 }
             });
         }

@@ -39,6 +39,7 @@ public final class Variable {
     private final List<Jacobian> onDevice = new ArrayList<>(); // instead of those, when oracles compute there
     private final Buffer norms;
     private @Nullable Mirror mirror;
+    private boolean common;
 
     Variable(Clients clients, String name, long length, boolean shared) {
         this.clients = clients;
@@ -122,6 +123,24 @@ public final class Variable {
         return shared;
     }
 
+    /**
+     * Whether every client is known to hold the same value, those that do not take part included: after an average,
+     * until something else is written. What is worked out from it alone need be worked out once.
+     */
+    public boolean isCommon() {
+        return shared || common;
+    }
+
+    /** Said by a server that has given every client the same value. */
+    public void becomeCommon() {
+        common = true;
+    }
+
+    /** Said by whoever writes without an operation of this class. */
+    void becomeDifferent() {
+        common = false;
+    }
+
     /** Where the values are: client after client, those that do not take part included. */
     public Buffer buffer() {
         return buffer;
@@ -151,6 +170,7 @@ public final class Variable {
     }
 
     private void forRuns(BiConsumer<Device, Run> operation) {
+        common = false;
         for (Run run : shared ? ONE : clients.runs()) {
             operation.accept(clients.device(), run);
         }
@@ -182,16 +202,35 @@ public final class Variable {
     public void receive(Variable x) {
         var all = new Run(0, clients.count());
         clients.device().ema(1, x.of(all), of(all));
+        common = true;
+    }
+
+    /** The value of client {@code from} becomes that of all who take part. */
+    void spread(int from) {
+        common = false;
+        for (Run run : clients.runs()) {
+            copy(from, new Run(run.first(), Math.clamp(from - run.first(), 0, run.count())));
+            int after = Math.max(run.first(), from + 1);
+            copy(from, new Run(after, Math.max(0, run.first() + run.count() - after)));
+        }
+    }
+
+    private void copy(int from, Run to) {
+        if (to.count() > 0) {
+            clients.device().ema(1, new Batch(buffer, from * length, to.count(), length, 0), of(to));
+        }
     }
 
     /** Every element of every client becomes {@code value}. */
     public void fill(double value) {
         buffer.fill(value);
+        common = true;
     }
 
     /** Zero, for every client. */
     public void zero() {
         buffer.zero();
+        common = true;
     }
 
     /** {@code this = (1 - b) this + b H (v kron I)}. */
