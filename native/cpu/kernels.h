@@ -12,13 +12,14 @@ struct SmallSchulz {
     int64_t side;    // short side n
     int64_t width;   // n rounded up to kSchulzPad
     int64_t length;  // long side
+    int64_t pitch;   // from row to row of gram and poly, an odd number of cache lines so that a strip of columns stays cached
     float *y;        // length x width
-    float *gram;     // width x width: A = X X^T
-    float *poly;     // width x width: B = b A + c A A
-    float *panel;    // 2 x kSchulzPanel x width
+    float *gram;     // width x pitch: A = X X^T
+    float *poly;     // width x pitch: B = b A + c A A
+    float *panel;    // kSchulzPanel x width
 };
 constexpr int64_t kSchulzPad = 16;
-constexpr int64_t kSchulzPanel = 8;
+constexpr int64_t kSchulzPanel = 64;
 
 // out = base_factor base + product_factor A B; A[i, k] = a[i * a_row + k * a_col], B[k, j] = b[k * b_row + j * b_col],
 // base and out row-major without gaps. The sum over k is cut into stretches; for each, B is packed once for all and A

@@ -14,11 +14,15 @@ namespace {
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 SmallSchulz shape_of(const fcm_matrix_block &block) {
-    const int64_t side = std::min(block.rows, block.cols);
-    return SmallSchulz{side, round_up(side, kSchulzPad), std::max(block.rows, block.cols), nullptr, nullptr, nullptr, nullptr};
+    SmallSchulz shape{};
+    shape.side = std::min(block.rows, block.cols);
+    shape.width = round_up(shape.side, kSchulzPad);
+    shape.length = std::max(block.rows, block.cols);
+    shape.pitch = (shape.width / kSchulzPad | 1) * kSchulzPad;
+    return shape;
 }
 
-int64_t floats_of(const SmallSchulz &s) { return s.width * (s.length + 2 * s.width + 2 * kSchulzPanel); }
+int64_t floats_of(const SmallSchulz &s) { return s.width * (s.length + 2 * s.pitch + kSchulzPanel); }
 
 double cost_of(const fcm_matrix_block &block) {
     const SmallSchulz s = shape_of(block);
@@ -213,8 +217,8 @@ fcm_status fcm_newton_schulz_small(fcm_context *context, int64_t clients, const 
             fcm::SmallSchulz work = fcm::shape_of(block);
             work.y = reinterpret_cast<float *>(scratch + thread * room.scratch);
             work.gram = work.y + work.length * work.width;
-            work.poly = work.gram + work.width * work.width;
-            work.panel = work.poly + work.width * work.width;
+            work.poly = work.gram + work.width * work.pitch;
+            work.panel = work.poly + work.width * work.pitch;
             const double norm = norms[number_of(task)];
             const auto &kernels = context->kernels;
             kernels.schulz_load(work, matrix_of(task), block.rows, block.cols, norm == 0.0 ? 0.0 : 1.0 / (norm * divisor));

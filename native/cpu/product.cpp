@@ -40,8 +40,8 @@ void edge_tile(const Product &p, int64_t row, int64_t rows, int64_t col, const S
     for (int64_t i = 0; i < rows && stretch.resume; ++i) {
         std::memcpy(sums + i * kTileColumns, p.out + (row + i) * p.cols + col, bytes);
     }
-    tile_rows<kTileVectors>(rows, Stretch{stretch.depth, stretch.resume, false}, left, kTileRows, right, kProductPanel,
-                            Store{sums, nullptr, 0.0f, 1.0f}, kTileColumns);
+    tile_rows<kTileVectors>(rows, Stretch{stretch.depth, stretch.resume, false}, PackedFactor{left, kTileRows}, right,
+                            kProductPanel, Store{sums, nullptr, 0.0f, 1.0f}, kTileColumns);
     if (stretch.finish) {  // over the whole tile, with the vectors' own arithmetic: an edge must not round otherwise
         alignas(64) float base[kTileRows * kTileColumns] = {};
         for (int64_t i = 0; i < rows && p.base != nullptr; ++i) {
@@ -87,7 +87,7 @@ void FCM_JOIN(product_rows_, FCM_ISA)(const Product &p, int64_t row, int64_t row
             } else {
                 const Store s{p.out + at * p.cols + col, p.base == nullptr ? nullptr : p.base + at * p.cols + col,
                               p.base_factor, p.product_factor};
-                tile<kTileRows, kTileVectors>(stretch, packed, kTileRows, columns, kProductPanel, s, p.cols);
+                tile<kTileRows, kTileVectors>(stretch, PackedFactor{packed, kTileRows}, columns, kProductPanel, s, p.cols);
             }
         }
     }

@@ -8,50 +8,87 @@
 namespace fcm {
 namespace {
 
-static_assert(kSchulzPad % kVector == 0 && kSchulzPanel % kTileRows == 0 && kSchulzPanel == 8, "tiles must fit the padding");
+static_assert(kSchulzPad % kVector == 0 && kSchulzPanel % kTileRows == 0, "tiles must fit the padding");
 
-// One row of tiles: `rows` <= kTileRows, columns from `from` (a multiple of kVector) to width.
-template <int V = kTileVectors>
-inline void tile_columns(int64_t rows, int64_t from, const Stretch &stretch, const float *p, int64_t p_width, const float *q,
-                         int64_t width, const Store &s) {
-    if constexpr (V > 0) {
-        int64_t j = from;
-        for (; j + V * kVector <= width; j += V * kVector) tile_rows<V>(rows, stretch, p, p_width, q + j, width, s.at(j), width);
-        if (j < width) tile_columns<V - 1>(rows, j, stretch, p, p_width, q, width, s);
-    }
+// How many of the columns that are left one tile takes. Four vectors are two and two: a tile of one has too few sums to
+// keep the multipliers busy.
+inline int64_t strip_of(int64_t left) {
+    constexpr int64_t most = kTileVectors * kVector;
+    return left == most + kVector && kTileVectors > 2 ? left / 2 : smaller(left, most);
 }
 
-// Of blocks of 8 x 8; those on the diagonal are whole already, see kDiagonal.
-void mirror_upper(float *a, int64_t width) {
-    for (int64_t i = 0; i < width; i += 8) {
-        for (int64_t j = i + 8; j < width; j += 8) transpose8(a + i * width + j, width, a + j * width + i, width);
+// A tile of `rows` <= kTileRows and a strip of `columns`.
+template <int V = kTileVectors, class P>
+inline void strip_tile(int64_t rows, int64_t columns, const Stretch &stretch, const P &p, const float *q, int64_t q_width,
+                       const Store &s, int64_t width) {
+    if constexpr (V > 0) {
+        if (columns == V * kVector) return tile_rows<V>(rows, stretch, p, q, q_width, s, width);
+        strip_tile<V - 1>(rows, columns, stretch, p, q, q_width, s, width);
     }
 }
 
 // Tile columns start at a multiple of this, so that every tile reaches back to its 8 x 8 block on the diagonal.
 constexpr int64_t kDiagonal = kVector < 8 ? 8 : kVector;
 
+inline int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+// Where the last rows begin whose block of columns would fill half a vector at most: there the rows below the diagonal
+// are worked out instead of the columns beside it, in whole vectors. Without such rows, the side.
+inline int64_t last_rows(int64_t side) {
+    const int64_t last = (side - 1) / kDiagonal * kDiagonal;
+    return last > 0 && side - last <= kDiagonal / 2 ? last : round_up(side, kDiagonal);
+}
+
+// What is worked out on one side of the diagonal, copied to the other: blocks of 8 x 8, those on it are whole already.
+void mirror(float *a, int64_t side, int64_t pitch) {
+    const int64_t last = last_rows(side);
+    for (int64_t i = 0; i < side; i += 8) {
+        if (i < last) {
+            for (int64_t j = i + 8; j < smaller(last, side); j += 8) transpose8(a + i * pitch + j, pitch, a + j * pitch + i, pitch);
+        } else {
+            for (int64_t j = 0; j < i; j += 8) transpose8(a + i * pitch + j, pitch, a + j * pitch + i, pitch);
+        }
+    }
+}
+
 // Rows of Q that fit the first-level cache together while every tile passes over them.
 constexpr int64_t kCachedFloats = 8192;
 
-// out = base_factor base + product_factor Q^T Q, symmetric: tiles that touch the upper triangle, then a mirror.
-void symmetric_product(int64_t side, int64_t width, int64_t depth, const float *q, const Store &s) {
-    const int64_t stretch_depth = kCachedFloats / width;
+// out = base_factor base + product_factor Q^T Q, symmetric: tiles that touch one triangle, then a mirror. Q has rows of
+// `q_width`, out and base of w.pitch.
+void symmetric_product(const SmallSchulz &w, int64_t depth, const float *q, int64_t q_width, const Store &s) {
+    const int64_t stretch_depth = kCachedFloats / w.width;
+    const int64_t last = last_rows(w.side);
+    const int64_t columns = round_up(w.side, kVector);
     for (int64_t k = 0; k < depth; k += stretch_depth) {
         const Stretch stretch{smaller(stretch_depth, depth - k), k > 0, k + stretch_depth >= depth};
-        const float *rows = q + k * width;
-        for (int64_t i = 0; i < side; i += kTileRows) {
-            const int64_t from = i / kDiagonal * kDiagonal;
-            tile_columns(smaller(kTileRows, side - i), from, stretch, rows + i, width, rows, width, s.at(i * width));
+        const float *rows = q + k * q_width;
+        for (int64_t i = 0; i < w.side; i += kTileRows) {
+            const int64_t to = i < last ? smaller(last, columns) : columns;
+            for (int64_t strip, j = i < last ? i / kDiagonal * kDiagonal : 0; j < to; j += strip) {
+                strip = strip_of(to - j);
+                strip_tile(smaller(kTileRows, w.side - i), strip, stretch, PackedFactor{rows + i, q_width}, rows + j, q_width,
+                           s.at(i * w.pitch + j), w.pitch);
+            }
         }
     }
-    mirror_upper(s.out, width);
+    mirror(s.out, w.side, w.pitch);
+}
+
+// Before the first product: every product keeps it zero.
+void clear_padding(const SmallSchulz &w, float *square) {
+    for (int64_t i = 0; i < w.width; ++i) {
+        const int64_t from = i < w.side ? w.side : 0;
+        std::memset(square + i * w.pitch + from, 0, static_cast<size_t>(w.pitch - from) * sizeof(float));
+    }
 }
 
 }  // namespace
 
 void FCM_JOIN(schulz_load_, FCM_ISA)(const SmallSchulz &w, const float *x, int64_t rows, int64_t cols, double factor) {
     const auto scaled = [factor](float value) { return static_cast<float>(static_cast<double>(value) * factor); };
+    clear_padding(w, w.gram);
+    clear_padding(w, w.poly);
     if (rows > cols) {  // already tall: Y is X as it stands
         for (int64_t i = 0; i < rows; ++i) {
             float *to = w.y + i * w.width;
@@ -86,22 +123,22 @@ void FCM_JOIN(schulz_load_, FCM_ISA)(const SmallSchulz &w, const float *x, int64
 }
 
 void FCM_JOIN(schulz_step_, FCM_ISA)(const SmallSchulz &w, float a, float b, float c) {
-    symmetric_product(w.side, w.width, w.length, w.y, Store{w.gram, nullptr, 0.0f, 1.0f});
-    symmetric_product(w.side, w.width, w.side, w.gram, Store{w.poly, w.gram, b, c});
-    // X = a X + B X, that is Y = a Y + Y B, in place: eight rows at a time are set aside, as they are for `base` and
-    // transposed for the product.
-    float *set_aside = w.panel;
-    float *transposed = w.panel + kSchulzPanel * w.width;
+    symmetric_product(w, w.length, w.y, w.width, Store{w.gram, nullptr, 0.0f, 1.0f});
+    symmetric_product(w, w.side, w.gram, w.pitch, Store{w.poly, w.gram, b, c});
+    // X = a X + B X, that is Y = a Y + Y B, in place: a panel of rows is set aside, and each strip of B's columns passes over
+    // it while it is in the first-level cache.
+    const int64_t columns = round_up(w.side, kVector);
     for (int64_t i = 0; i < w.length; i += kSchulzPanel) {
         const int64_t rows = smaller(kSchulzPanel, w.length - i);
         float *y = w.y + i * w.width;
-        std::memcpy(set_aside, y, static_cast<size_t>(rows * w.width) * sizeof(float));
-        for (int64_t j = 0; j < w.width; j += 8) {
-            transpose8(set_aside + j, w.width, transposed + j * kSchulzPanel, kSchulzPanel);
-        }
-        for (int64_t r = 0; r < rows; r += kTileRows) {
-            tile_columns(smaller(kTileRows, rows - r), 0, Stretch{w.side, false, true}, transposed + r, kSchulzPanel, w.poly,
-                         w.width, Store{y + r * w.width, set_aside + r * w.width, a, 1.0f});
+        std::memcpy(w.panel, y, static_cast<size_t>(rows * w.width) * sizeof(float));
+        for (int64_t strip, j = 0; j < columns; j += strip) {
+            strip = strip_of(columns - j);
+            for (int64_t r = 0; r < rows; r += kTileRows) {
+                const float *kept = w.panel + r * w.width;
+                strip_tile(smaller(kTileRows, rows - r), strip, Stretch{w.side, false, true}, Factor{kept, 1, w.width}, w.poly + j,
+                           w.pitch, Store{y + r * w.width + j, kept + j, a, 1.0f}, w.width);
+            }
         }
     }
 }

@@ -119,10 +119,23 @@ struct Stretch {
     bool finish;
 };
 
+// The factor's elements p[k, i]: `across` apart for the next i, `down` for the next k.
+struct Factor {
+    const float *at;
+    int64_t down;
+    int64_t across;
+};
+
+// The same with the elements of one k side by side, which the compiler can then address without a register.
+struct PackedFactor {
+    const float *at;
+    int64_t down;
+    static constexpr int64_t across = 1;
+};
+
 // sum_k p[k, i] q[k, j] for R rows i and V vectors of columns j. The widths are the distances between rows.
-template <int R, int V>
-inline void tile(const Stretch stretch, const float *p, int64_t p_width, const float *q, int64_t q_width, const Store s,
-                 int64_t width) {
+template <int R, int V, class P>
+inline void tile(const Stretch stretch, P p, const float *q, int64_t q_width, const Store s, int64_t width) {
     Vector sum[R][V];
     const float *begun = s.out;
 #pragma GCC unroll 8
@@ -130,13 +143,13 @@ inline void tile(const Stretch stretch, const float *p, int64_t p_width, const f
 #pragma GCC unroll 3
         for (int v = 0; v < V; ++v) sum[i][v] = stretch.resume ? load(begun + v * kVector) : broadcast(0.0f);
     }
-    for (int64_t k = 0; k < stretch.depth; ++k, p += p_width, q += q_width) {
+    for (int64_t k = 0; k < stretch.depth; ++k, p.at += p.down, q += q_width) {
         Vector row[V];
 #pragma GCC unroll 3
         for (int v = 0; v < V; ++v) row[v] = load_once(q + v * kVector);
 #pragma GCC unroll 8
         for (int i = 0; i < R; ++i) {
-            const Vector factor = broadcast(p[i]);
+            const Vector factor = broadcast(p.at[i * p.across]);
 #pragma GCC unroll 3
             for (int v = 0; v < V; ++v) sum[i][v] = multiply_add(factor, row[v], sum[i][v]);
         }
@@ -163,12 +176,12 @@ inline void tile(const Stretch stretch, const float *p, int64_t p_width, const f
     }
 }
 
-template <int V, int R = kTileRows>
-inline void tile_rows(int64_t rows, const Stretch &stretch, const float *p, int64_t p_width, const float *q, int64_t q_width,
-                      const Store &s, int64_t width) {
+template <int V, int R = kTileRows, class P>
+inline void tile_rows(int64_t rows, const Stretch &stretch, const P &p, const float *q, int64_t q_width, const Store &s,
+                      int64_t width) {
     if constexpr (R > 0) {
-        if (rows >= R) return tile<R, V>(stretch, p, p_width, q, q_width, s, width);
-        tile_rows<V, R - 1>(rows, stretch, p, p_width, q, q_width, s, width);
+        if (rows >= R) return tile<R, V>(stretch, p, q, q_width, s, width);
+        tile_rows<V, R - 1>(rows, stretch, p, q, q_width, s, width);
     }
 }
 
