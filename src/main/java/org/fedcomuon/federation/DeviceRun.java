@@ -51,21 +51,18 @@ final class DeviceRun {
 
     /** What device 0 says of the run; the others return the same, with weights of their own. */
     Result run() {
-        int first = setup.firstClient(self);
-        int count = setup.firstClient(self + 1) - first;
         int devices = setup.devices().size();
         try (Device device = Devices.open(
                         setup.devices().get(self), Math.max(1, setup.threads() / devices), InstructionSet.AUTO);
                 Clients clients = new Clients(
                         device,
                         setup.problem(),
-                        first,
-                        count,
+                        setup.placement().clients().get(self),
                         setup.seed(),
                         setup.policy(),
                         watch::fault,
                         Math.max(1, setup.workers() / devices));
-                Exchange server = new Exchange(meeting, self, clients, setup.weights())) {
+                Exchange server = new Exchange(meeting, self, clients, setup.placement(), setup.weights())) {
             Replica replica = setup.method().on(clients);
             long t = begin(clients, server, replica);
             if (resumed == null) {
@@ -110,7 +107,11 @@ final class DeviceRun {
 
     private boolean[] admitted(long round, Clients clients) {
         boolean[] all = setup.participation().of(round);
-        return Arrays.copyOfRange(all, clients.first(), clients.first() + clients.count());
+        var here = new boolean[clients.count()];
+        for (int k = 0; k < here.length; k++) {
+            here[k] = all[clients.number(k)];
+        }
+        return here;
     }
 
     private void step(Step t, Clients clients, Exchange server, Replica replica) {

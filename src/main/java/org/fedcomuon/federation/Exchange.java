@@ -19,6 +19,7 @@ final class Exchange implements Server, AutoCloseable {
     private final Meeting meeting;
     private final int self;
     private final Clients clients;
+    private final Placement placement;
     private final List<Double> baseWeights;
     private final double allWeights;
     private Buffer stretch;
@@ -27,10 +28,11 @@ final class Exchange implements Server, AutoCloseable {
     private long bytes;
     private long roundTrips;
 
-    Exchange(Meeting meeting, int self, Clients clients, List<Double> baseWeights) {
+    Exchange(Meeting meeting, int self, Clients clients, Placement placement, List<Double> baseWeights) {
         this.meeting = meeting;
         this.self = self;
         this.clients = clients;
+        this.placement = placement;
         this.baseWeights = baseWeights;
         double sum = 0;
         for (double weight : baseWeights) {
@@ -75,7 +77,7 @@ final class Exchange implements Server, AutoCloseable {
     private void post(Variable... variables) {
         meeting.posted[self] = variables;
         for (int k = 0; k < clients.count(); k++) {
-            int client = clients.first() + k;
+            int client = clients.number(k);
             meeting.weights[client] = clients.takesPart(k) ? baseWeights.get(client) : 0;
         }
         for (Phase phase : Phase.values()) {
@@ -110,11 +112,11 @@ final class Exchange implements Server, AutoCloseable {
             stretch.close();
             stretch = device.allocate("a stretch of the mean", ElementType.FLOAT32, total * size);
         }
-        int row = 0;
-        for (Variable[] posted : meeting.posted) {
-            Buffer source = posted[i].buffer();
-            for (long k = 0; k < source.length() / length; k++, row++) {
-                stretch.copyFrom(source, k * length + from, row * size, size);
+        for (int other = 0; other < meeting.devices(); other++) {
+            Buffer source = meeting.posted[other][i].buffer();
+            List<Integer> rows = placement.clients().get(other);
+            for (int k = 0; k < rows.size(); k++) {
+                stretch.copyFrom(source, k * length + from, rows.get(k) * size, size);
             }
         }
         device.average(stretch.batch(total, size), meeting.weights);

@@ -8,6 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.IntStream;
 import org.fedcomuon.format.SafetensorsFile;
 import org.fedcomuon.method.ClientFaultException;
 import org.fedcomuon.method.FaultPolicy;
@@ -167,6 +168,7 @@ public final class Federation {
         private final Problem problem;
         private final Method method;
         private List<String> devices = List.of("cpu:0");
+        private double @Nullable [] speeds;
         private int threads = Runtime.getRuntime().availableProcessors();
         private int workers = threads;
         private long iterations;
@@ -193,10 +195,20 @@ public final class Federation {
         }
 
         /**
-         * Where to run, by name; clients are placed on them in order, in near-equal shares. {@code cpu:0} by default.
+         * Where to run, by name; clients are placed on them so that all are done at about the same time, by
+         * {@link Problem#cost} and {@link #speeds}. {@code cpu:0} by default.
          */
         public Builder devices(String... names) {
             devices = List.of(names);
+            return this;
+        }
+
+        /**
+         * How fast each device is beside the others, such as 2 and 1; equal by default. Faster ones are given more
+         * clients. Never changes a result.
+         */
+        public Builder speeds(double... values) {
+            speeds = values.clone();
             return this;
         }
 
@@ -305,6 +317,13 @@ public final class Federation {
             require(
                     devices.stream().distinct().count() == devices.size(),
                     "a device is named twice: %s".formatted(devices));
+            double[] pace =
+                    speeds == null ? devices.stream().mapToDouble(name -> 1).toArray() : speeds;
+            require(pace.length == devices.size(), "%d speeds for %d devices".formatted(pace.length, devices.size()));
+            positive(pace, "the speed of device %d");
+            double[] costs =
+                    IntStream.range(0, clients).mapToDouble(problem::cost).toArray();
+            positive(costs, "the cost of client %d");
             atLeast("threads", threads, 1);
             atLeast("workers", workers, 1);
             atLeast("iterations", iterations, 1);
@@ -315,11 +334,7 @@ public final class Federation {
                     participation > 0 && participation <= 1,
                     "participation = %s; it is to be more than 0 and at most 1".formatted(participation));
             require(weights.length == clients, "%d weights for %d clients".formatted(weights.length, clients));
-            for (int k = 0; k < clients; k++) {
-                require(
-                        weights[k] > 0 && weights[k] < Double.POSITIVE_INFINITY,
-                        "the weight of client %d is %s; it is to be more than 0 and finite".formatted(k, weights[k]));
-            }
+            positive(weights, "the weight of client %d");
             long parameters = problem.layout().length();
             require(
                     initial.length == parameters,
@@ -333,6 +348,7 @@ public final class Federation {
                             problem,
                             method,
                             devices,
+                            Placement.of(costs, pace),
                             threads,
                             workers,
                             iterations,
@@ -349,6 +365,14 @@ public final class Federation {
                             Optional.ofNullable(resume),
                             Collections.unmodifiableMap(new LinkedHashMap<>(description))),
                     List.copyOf(listeners));
+        }
+
+        private static void positive(double[] values, String name) {
+            for (int i = 0; i < values.length; i++) {
+                require(
+                        values[i] > 0 && values[i] < Double.POSITIVE_INFINITY,
+                        "%s is %s; it is to be more than 0 and finite".formatted(name.formatted(i), values[i]));
+            }
         }
 
         private static void atLeast(String name, long value, long least) {
