@@ -62,24 +62,35 @@ final class DeviceRun {
                         setup.policy(),
                         watch::fault,
                         Math.max(1, setup.workers() / devices));
-                Exchange server = new Exchange(meeting, self, clients, setup.placement(), setup.weights())) {
-            Replica replica = setup.method().on(clients);
-            long t = begin(clients, server, replica);
-            if (resumed == null) {
-                evaluate(t, clients, server); // a run that goes on has done so before its checkpoint
+                Exchange server = new Exchange(meeting, self, clients, setup)) {
+            try {
+                return run(clients, server);
+            } catch (Throwable e) {
+                meeting.rendezvous.abort(); // or those that wait there for this device would keep it waiting below
+                throw e;
+            } finally {
+                server.leave();
             }
-            boolean stopped = false;
-            while (t < setup.iterations() && !stopped) {
-                step(new Step(t, setup.tau(), setup.iterations()), clients, server, replica);
-                t++;
-                stopped = agreeToStop();
-                if (setup.store().isPresent() && (stopped || isCheckpointDue(t))) {
-                    save(setup.store().get(), t, clients, server);
-                }
-            }
-            clients.requireConverging(clients.weights());
-            return result(t, stopped && t < setup.iterations(), clients, server);
         }
+    }
+
+    private Result run(Clients clients, Exchange server) {
+        Replica replica = setup.method().on(clients);
+        long t = begin(clients, server, replica);
+        if (resumed == null) {
+            evaluate(t, clients, server); // a run that goes on has done so before its checkpoint
+        }
+        boolean stopped = false;
+        while (t < setup.iterations() && !stopped) {
+            step(new Step(t, setup.tau(), setup.iterations()), clients, server, replica);
+            t++;
+            stopped = agreeToStop();
+            if (setup.store().isPresent() && (stopped || isCheckpointDue(t))) {
+                save(setup.store().get(), t, clients, server);
+            }
+        }
+        clients.requireConverging(clients.weights());
+        return result(t, stopped && t < setup.iterations(), clients, server);
     }
 
     private boolean isCheckpointDue(long done) {
@@ -251,6 +262,7 @@ final class DeviceRun {
                 server.roundTrips(),
                 watch.faults(),
                 watch.seconds(),
+                server.title(),
                 lastCheckpoint);
     }
 

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.stream.IntStream;
+import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.format.SafetensorsFile;
 import org.fedcomuon.method.ClientFaultException;
 import org.fedcomuon.method.FaultPolicy;
@@ -118,6 +119,8 @@ public final class Federation {
                         } catch (Throwable e) { // rethrown by the caller's thread
                             failures[self] = e;
                             meeting.rendezvous.abort();
+                        } finally {
+                            meeting.departure.arriveAndDeregister();
                         }
                     }));
         }
@@ -143,15 +146,20 @@ public final class Federation {
         return result;
     }
 
-    /** The same one every time: of several devices that failed in one step, the first. */
+    /**
+     * The same one every time: of several devices that failed in one step, the first, but rather one that failed than
+     * one that noticed.
+     */
     private static void throwFirst(@Nullable Throwable[] failures) {
         @Nullable Throwable first = null;
-        for (Throwable failure : failures) {
-            if (failure != null && !(failure instanceof Rendezvous.Aborted)) {
-                if (first == null) {
-                    first = failure;
-                } else {
-                    first.addSuppressed(failure);
+        for (boolean elsewhere : new boolean[] {false, true}) {
+            for (Throwable failure : failures) {
+                if (failure != null && !(failure instanceof Rendezvous.Aborted) && isElsewhere(failure) == elsewhere) {
+                    if (first == null) {
+                        first = failure;
+                    } else {
+                        first.addSuppressed(failure);
+                    }
                 }
             }
         }
@@ -163,12 +171,18 @@ public final class Federation {
         }
     }
 
+    private static boolean isElsewhere(Throwable failure) {
+        return failure instanceof DeviceException.Fault fault && fault.isElsewhere();
+    }
+
     /** A run being described. Every value has a default but the number of steps. Of one thread. */
     public static final class Builder {
         private final Problem problem;
         private final Method method;
         private List<String> devices = List.of("cpu:0");
         private double @Nullable [] speeds;
+        private ExchangeKind exchange = ExchangeKind.ORDERED;
+        private long exchangeChunk;
         private int threads = Runtime.getRuntime().availableProcessors();
         private int workers = threads;
         private long iterations;
@@ -209,6 +223,18 @@ public final class Federation {
          */
         public Builder speeds(double... values) {
             speeds = values.clone();
+            return this;
+        }
+
+        /** How means over several devices are worked out; by default in client order, to the same bits on any. */
+        public Builder exchange(ExchangeKind kind) {
+            exchange = kind;
+            return this;
+        }
+
+        /** Elements that an exchange between devices takes at a time; 0 to choose by size. For tests. */
+        Builder exchangeChunk(long elements) {
+            exchangeChunk = elements;
             return this;
         }
 
@@ -321,6 +347,9 @@ public final class Federation {
                     speeds == null ? devices.stream().mapToDouble(name -> 1).toArray() : speeds;
             require(pace.length == devices.size(), "%d speeds for %d devices".formatted(pace.length, devices.size()));
             positive(pace, "the speed of device %d");
+            require(
+                    exchange != ExchangeKind.NCCL || devices.stream().noneMatch(name -> name.startsWith("cpu")),
+                    "exchange = nccl: NCCL works on GPUs, not on %s".formatted(String.join(",", devices)));
             double[] costs =
                     IntStream.range(0, clients).mapToDouble(problem::cost).toArray();
             positive(costs, "the cost of client %d");
@@ -349,6 +378,8 @@ public final class Federation {
                             method,
                             devices,
                             Placement.of(costs, pace),
+                            exchange,
+                            exchangeChunk,
                             threads,
                             workers,
                             iterations,

@@ -18,6 +18,8 @@ record Setup(
         Method method,
         List<String> devices,
         Placement placement,
+        ExchangeKind exchange,
+        long exchangeChunk,
         int threads,
         int workers,
         long iterations,
@@ -56,6 +58,9 @@ record Setup(
         }
         all.put("layout", blocks.toString().strip());
         description.forEach((key, value) -> all.put("config." + key, value));
+        if (exchange != ExchangeKind.ORDERED) {
+            all.put("config.exchange", exchange.toString()); // one that makes other bits
+        }
         return all;
     }
 }

@@ -3,11 +3,14 @@ package org.fedcomuon.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.Devices;
@@ -16,9 +19,10 @@ import org.fedcomuon.device.TestDevices;
 import org.fedcomuon.format.SafetensorsFile;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
-/** {@code train mnist-robust} on GPUs, simulated: fifty steps of the whole preset. */
+/** {@code train mnist-robust} on GPUs, simulated. */
 class SimulatedTrainingIT {
     /**
      * What may lie between the weights of a GPU and of the CPU after 50 steps. Both do the same operations in the same
@@ -34,33 +38,34 @@ class SimulatedTrainingIT {
 
     private record Trained(String hash, Map<String, float[]> weights) {}
 
-    private Trained train(String devices) throws Exception {
-        Path out = temporary.resolve(devices.replace(':', '-'));
+    private record Run(int exitCode, String err) {}
+
+    private static Run run(Path out, String... more) {
         var err = new StringWriter();
         var line =
                 Main.commandLine().setOut(new PrintWriter(new StringWriter())).setErr(new PrintWriter(err));
-        int code = Main.run(
-                line,
-                "train",
-                "mnist-robust",
-                "--iterations",
-                "50",
-                "--set",
-                "evaluateEvery=0",
-                "--devices",
-                devices,
-                "--quiet",
-                "--out",
-                out.toString());
-        assertThat(code).as(err.toString()).isZero();
+        var all = new ArrayList<>(
+                List.of("train", "mnist-robust", "--set", "evaluateEvery=0", "--quiet", "--out", out.toString()));
+        all.addAll(List.of(more));
+        return new Run(Main.run(line, all.toArray(String[]::new)), err.toString());
+    }
+
+    private static JsonNode summary(Path out) throws IOException {
+        return JsonMapper.shared().readTree(Files.readString(out.resolve("summary.json")));
+    }
+
+    private Trained train(String devices) throws Exception {
+        Path out = temporary.resolve(devices.replace(':', '-'));
+        Run run = run(out, "--iterations", "50", "--devices", devices);
+        assertThat(run.exitCode()).as(run.err()).isZero();
         var weights = new HashMap<String, float[]>();
         try (var model = SafetensorsFile.open(out.resolve("model.safetensors"))) {
             for (String name : model.tensors().keySet()) {
                 weights.put(name, model.floats(name));
             }
         }
-        String summary = Files.readString(out.resolve("summary.json"));
-        return new Trained(JsonMapper.shared().readTree(summary).get("sha256").asString(), weights);
+        assertThat(summary(out).get("exchange").asString()).isEqualTo("ordered");
+        return new Trained(summary(out).get("sha256").asString(), weights);
     }
 
     @Test
@@ -85,5 +90,51 @@ class SimulatedTrainingIT {
             }
             assertThat(farthest).as(name).isLessThanOrEqualTo(NEAR);
         });
+    }
+
+    private Run few(String name, String devices) {
+        return run(
+                temporary.resolve(name),
+                "--clients",
+                "3",
+                "--iterations",
+                "2",
+                "--tau",
+                "1",
+                "--set",
+                "largest=20",
+                "--set",
+                "exchange=nccl",
+                "--devices",
+                devices);
+    }
+
+    @Test
+    void ncclIsUsedWhereItIsAskedForAndTheRecordSaysSo() throws Exception {
+        assumeTrue(TestDevices.simulated().findAny().isPresent(), "the simulated devices have not been built");
+        Run run = few("nccl", "cudasim:0,cudasim:1");
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(summary(temporary.resolve("nccl")).get("exchange").asString())
+                .startsWith("nccl (NCCL 2.");
+        assertThat(Files.readString(temporary.resolve("nccl/config.yaml"))).contains("exchange: nccl");
+    }
+
+    @Test
+    void ncclIsRefusedOnTheCpuAndWhereItIsNotFound() {
+        assertRefused(few("cpu", "cpu:0,cpu:1"), "exchange = nccl: NCCL works on GPUs, not on cpu:0,cpu:1");
+        assumeTrue(TestDevices.simulated().findAny().isPresent(), "the simulated devices have not been built");
+        String property = "fedcomuon.cudasim.libraries";
+        System.setProperty(property, temporary.toString());
+        try {
+            assertRefused(
+                    few("missing", "cudasim:0,cudasim:1"), "NCCL cannot be used on cudasim:0,cudasim:1: no libnccl");
+        } finally {
+            System.clearProperty(property);
+        }
+    }
+
+    private static void assertRefused(Run run, String words) {
+        assertThat(run.exitCode()).as(run.err()).isEqualTo(2);
+        assertThat(run.err().lines()).singleElement().asString().contains(words);
     }
 }
