@@ -82,7 +82,7 @@ void Machine::order_with_null_stream(const std::shared_ptr<Stream> &stream) {
     const auto &null = streams_.null_stream(stream->device());
     const auto wait_for = [&](const std::shared_ptr<Stream> &other) {
         auto mark = std::make_shared<Mark>(Mark{other, other->tail()});
-        if (!mark->reached()) stream->push({"wait", {}, {}, false, std::move(mark)});
+        if (!mark->reached()) put(stream, {"wait", {}, {}, false, std::move(mark)});
     };
     if (stream != null) {
         wait_for(null);
@@ -93,9 +93,17 @@ void Machine::order_with_null_stream(const std::shared_ptr<Stream> &stream) {
     }
 }
 
+uint64_t Machine::put(const std::shared_ptr<Stream> &stream, Task task) {
+    const std::string what = task.what;
+    const auto after = task.after;
+    const uint64_t position = stream->push(std::move(task));
+    trace_.add(*stream, position, after.get(), what);
+    return position;
+}
+
 Mark Machine::submit(const std::shared_ptr<Stream> &stream, Task task) {
     order_with_null_stream(stream);
-    const Mark mark{stream, stream->push(std::move(task))};
+    const Mark mark{stream, put(stream, std::move(task))};
     if (!settings_.lazy) scheduler_.finish(mark);
     return mark;
 }

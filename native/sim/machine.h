@@ -21,6 +21,7 @@
 #include "scheduler.h"
 #include "settings.h"
 #include "stream_table.h"
+#include "trace.h"
 
 namespace cudasim {
 
@@ -52,6 +53,7 @@ class Machine {
     Injector &injector() { return injector_; }
     Scheduler &scheduler() { return scheduler_; }
     KernelTable &kernels() { return kernels_; }
+    Trace &trace() { return trace_; }
 
     int devices() const { return settings_.devices; }
     void check_device(int device) const;
@@ -77,6 +79,7 @@ class Machine {
 
    private:
     void order_with_null_stream(const std::shared_ptr<Stream> &stream);
+    uint64_t put(const std::shared_ptr<Stream> &stream, Task task);
 
     Settings settings_;
     DeviceMemories memories_;
@@ -84,6 +87,7 @@ class Machine {
     StreamTable streams_;
     Injector injector_;
     KernelTable kernels_;
+    Trace trace_;
     Scheduler scheduler_;
 
     mutable std::mutex mutex_;

@@ -231,3 +231,10 @@ long long cudasim_live_bytes(int device) {
     });
     return error == cudaSuccess ? static_cast<long long>(bytes) : -1;
 }
+
+int cudasim_trace(const char *path) {
+    using namespace cudasim;
+    return call([&](Machine &machine, HostThread &) {
+        if (!machine.trace().open(path)) throw ApiError(cudaErrorInvalidValue, text("no trace can be written to %s", path));
+    });
+}

@@ -1,5 +1,9 @@
 // Streams: work waits until it is needed, so that a program that does not wait for it is found out.
+#include <cstdio>
+#include <fstream>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "support.h"
 
@@ -279,4 +283,40 @@ TEST(a_misspelt_setting_is_refused) {
     int count = -1;
     REFUSED(cudaErrorNoDevice, cudaGetDeviceCount(&count));
     CHECK(count == 0, "%d", count);
+}
+
+TEST(a_trace_says_what_is_put_where_and_what_it_waits_for) {
+    const Simulated machine;
+    const OwnStream first;
+    const OwnStream second;
+    const OwnEvent event;
+    const Array<float> array(kCount);
+    const std::string path = "streams_test.trace";
+    CHECK(cudasim_trace("/no/such/directory/trace") != 0, "written nowhere");
+    cudaGetLastError();
+    CHECK(cudasim_trace(path.c_str()) == 0, "no trace");
+    LAUNCH(sets, 1, kCount, 0, first, array.data(), 3.0f);
+    SUCCEEDS(cudaEventRecord(event, first));
+    SUCCEEDS(cudaStreamWaitEvent(second, event));
+    CHECK(cudasim_trace(nullptr) == 0, "not ended");
+    LAUNCH(sets, 1, kCount, 0, first, array.data(), 4.0f);
+    SUCCEEDS(cudaStreamSynchronize(second));
+    std::ifstream file(path);
+    struct Line {
+        int device;
+        unsigned long long stream, position, after_stream, after_position;
+        std::string what;
+    };
+    std::vector<Line> lines;
+    for (Line line; file >> line.device >> line.stream >> line.position >> line.after_stream >> line.after_position &&
+                    std::getline(file, line.what);) {
+        lines.push_back(line);
+    }
+    CHECK(lines.size() == 3, "%zu lines", lines.size());
+    CHECK(lines[0].what.find("sets") != std::string::npos && lines[0].after_stream == 0, "%s", lines[0].what.c_str());
+    CHECK(lines[1].stream == lines[0].stream && lines[1].position == lines[0].position + 1, "another stream");
+    CHECK(lines[2].stream != lines[0].stream && lines[2].after_stream == lines[1].stream &&
+              lines[2].after_position == lines[1].position,
+          "the wait is for %llu at %llu", lines[2].after_stream, lines[2].after_position);
+    std::remove(path.c_str());
 }

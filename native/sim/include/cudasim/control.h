@@ -16,6 +16,9 @@ CUDASIM_API int cudasim_inject(const char *what, int device, long long after);
 // Bytes asked for on a device and not yet freed; of all devices and pinned memory together for -1. A free that waits in
 // a stream has not happened.
 CUDASIM_API long long cudasim_live_bytes(int device);
+// From now on every piece of work put on a stream is a line in the file at `path`: its device, stream and position, the
+// stream and position that it waits for (0 0 for none), and what it is. NULL ends it. 0 if the file could be made.
+CUDASIM_API int cudasim_trace(const char *path);
 }
 
 namespace cudasim {

@@ -3,6 +3,7 @@ package org.fedcomuon.bench;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.federation.Federation;
 import org.fedcomuon.method.Clients;
@@ -75,7 +76,8 @@ public final class ScaleBench {
     /** What the state of all clients takes on the device. */
     private static long memory(Device device, RateTestbed problem, Method method) {
         long before = device.liveBytes();
-        try (var clients = new Clients(device, problem, 0, problem.clients(), 1, FaultPolicy.FAIL, fault -> {}, 1)) {
+        List<Integer> all = IntStream.range(0, problem.clients()).boxed().toList();
+        try (var clients = new Clients(device, problem, all, 1, FaultPolicy.FAIL, fault -> {}, 1)) {
             method.on(clients);
             return device.liveBytes() - before;
         }

@@ -171,13 +171,17 @@ public final class Buffer implements AutoCloseable {
 
     /** Copies {@code count} elements from {@code source}, which may be on another device. */
     public void copyFrom(Buffer source, long sourceOffset, long offset, long count) {
-        if (source.type() != type()) {
-            throw new DeviceException.InvalidOperand(
-                    "%s holds %s, but %s holds %s".formatted(source.label(), source.type(), label(), type()));
-        }
-        requireRange(offset, count);
-        source.requireRange(sourceOffset, count);
+        requireCopy(this, offset, source, sourceOffset, count);
         device.copy(this, offset, source, sourceOffset, count);
+    }
+
+    static void requireCopy(Buffer to, long offset, Buffer from, long fromOffset, long count) {
+        if (from.type() != to.type()) {
+            throw new DeviceException.InvalidOperand(
+                    "%s holds %s, but %s holds %s".formatted(from.label(), from.type(), to.label(), to.type()));
+        }
+        to.requireRange(offset, count);
+        from.requireRange(fromOffset, count);
     }
 
     private void stage(long offset, long count, MemorySegment host, boolean in) {

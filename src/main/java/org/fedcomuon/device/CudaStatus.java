@@ -98,6 +98,6 @@ final class CudaStatus {
         String message = "%s: %s: NCCL says: %s (result %d)".formatted(device, what, words, result);
         return result == NcclNative.ncclInvalidArgument() || result == NcclNative.ncclInvalidUsage()
                 ? new DeviceException.InvalidOperand(message)
-                : new DeviceException.Fault(message);
+                : new DeviceException.Fault(message, result == NcclNative.ncclRemoteError());
     }
 }

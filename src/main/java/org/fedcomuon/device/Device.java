@@ -37,6 +37,15 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
      */
     void synchronize();
 
+    /** A new {@link Mark} in the work of this device. */
+    Mark mark();
+
+    /** What this device is given from now on runs after the mark, which may be another device's. */
+    void await(Mark mark);
+
+    /** A new line of copies beside the operations of this device. */
+    CopyLane copyLane();
+
     /**
      * Allocates zeroed memory.
      *

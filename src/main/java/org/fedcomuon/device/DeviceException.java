@@ -53,8 +53,21 @@ public abstract sealed class DeviceException extends RuntimeException {
     public static final class Fault extends DeviceException {
         private static final long serialVersionUID = 1L;
 
+        /** Whether it was another device that failed. */
+        private final boolean elsewhere;
+
         Fault(String message) {
+            this(message, false);
+        }
+
+        Fault(String message, boolean elsewhere) {
             super(message);
+            this.elsewhere = elsewhere;
+        }
+
+        /** Whether another device failed in what they do together, and this one only noticed. */
+        public boolean isElsewhere() {
+            return elsewhere;
         }
     }
 

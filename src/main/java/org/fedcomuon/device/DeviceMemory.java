@@ -22,6 +22,7 @@ final class DeviceMemory implements AutoCloseable, Runnable {
     private final Arena arena = Arena.ofShared();
     private final MemorySegment context; // guarded by the arena like a buffer: not destroyed while a call uses it
     private final Set<BufferMemory> open = ConcurrentHashMap.newKeySet();
+    private final Set<Mark> marks = ConcurrentHashMap.newKeySet();
     private final AtomicBoolean closed = new AtomicBoolean();
 
     DeviceMemory(String deviceName, MemorySegment context) {
@@ -110,6 +111,14 @@ final class DeviceMemory implements AutoCloseable, Runnable {
         open.remove(memory);
     }
 
+    void add(Mark mark) {
+        marks.add(mark);
+    }
+
+    void forget(Mark mark) {
+        marks.remove(mark);
+    }
+
     long liveBytes() {
         try (Arena local = Arena.ofConfined()) {
             var calls = new NativeCalls(local);
@@ -134,6 +143,7 @@ final class DeviceMemory implements AutoCloseable, Runnable {
                     left.stream().map(BufferMemory::describe).sorted().collect(joining(", ")));
             left.forEach(BufferMemory::close);
         }
+        List.copyOf(marks).forEach(Mark::close);
         synchronized (this) {
             arena.close();
         }

@@ -101,6 +101,26 @@ final class NativeDevice implements Device {
         }
     }
 
+    @Override
+    public Mark mark() {
+        context();
+        return new Mark(memory);
+    }
+
+    @Override
+    public void await(Mark mark) {
+        mark.await(context());
+    }
+
+    @Override
+    public CopyLane copyLane() {
+        return new CopyLane(this);
+    }
+
+    DeviceMemory memory() {
+        return memory;
+    }
+
     /** The CUDA stream that its operations run on, in the order they are given. */
     MemorySegment stream() {
         calls.check(FedComuonNative.fcm_context_stream(context(), answer, calls.error()), "fcm_context_stream");

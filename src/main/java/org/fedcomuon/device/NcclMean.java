@@ -53,8 +53,13 @@ public final class NcclMean implements AutoCloseable {
             }
             ordinals[i] = device.ordinal();
         }
-        var nccl = new NcclLibrary(
-                CudaLibraries.opened(first, CudaLibraries.linker(first.kind()), CudaLinker.Vendor.NCCL));
+        NcclLibrary nccl;
+        try {
+            nccl = new NcclLibrary(
+                    CudaLibraries.opened(first, CudaLibraries.linker(first.kind()), CudaLinker.Vendor.NCCL));
+        } catch (DeviceException.LibraryMissing e) {
+            throw new DeviceException.LibraryMissing("NCCL cannot be used on %s: %s".formatted(name, e.getMessage()));
+        }
         var communicators = new MemorySegment[ordinals.length];
         int result = nccl.init(ordinals, communicators);
         if (result != NcclNative.ncclSuccess()) {

@@ -1,5 +1,6 @@
 package org.fedcomuon.experiment;
 
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -9,6 +10,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import org.fedcomuon.device.StepRule;
+import org.fedcomuon.federation.ExchangeKind;
 import org.fedcomuon.linalg.Auto;
 import org.fedcomuon.linalg.Coefficients;
 import org.fedcomuon.linalg.ExactSvd;
@@ -48,6 +50,11 @@ public final class Configuration {
             Setting.oneOf("onFault", List.of("fail", "drop")),
             Setting.integer("evaluateEvery", 0, MANY),
             Setting.integer("checkpointEvery", 1, MANY),
+            Setting.oneOf(
+                    "exchange",
+                    Arrays.stream(ExchangeKind.values())
+                            .map(ExchangeKind::toString)
+                            .toList()),
             Setting.oneOf("orthogonalizer", List.of("exact", "newton-schulz", "gram", "auto")),
             new Setting(
                     "coefficients", "one of %s, or your own".formatted(String.join(", ", Coefficients.NAMES)), text -> {
@@ -105,6 +112,7 @@ public final class Configuration {
         String method = changes.getOrDefault("method", preset.settings().getOrDefault("method", "fedcomuon"));
         MethodChoice choice = MethodChoice.of(method);
         var given = new LinkedHashMap<String, String>();
+        given.put("exchange", ExchangeKind.ORDERED.toString()); // what presets do not care about
         given.putAll(preset.settings());
         given.putAll(preset.methods().getOrDefault(method, Map.of()));
         given.putAll(changes);
@@ -194,6 +202,10 @@ public final class Configuration {
     /** Evaluations of a gradient in all steps of all clients, full participation presumed. */
     long gradientEvaluations(long steps) {
         return steps * choice.gradients() * integer("clients");
+    }
+
+    ExchangeKind exchange() {
+        return ExchangeKind.valueOf(text("exchange").toUpperCase(Locale.ROOT));
     }
 
     FaultPolicy policy() {

@@ -118,6 +118,7 @@ public final class Training {
     private Federation describe(Task task) throws IOException {
         Federation.Builder builder = Federation.of(task.problem(), configuration.method())
                 .devices(options.devices().toArray(String[]::new))
+                .exchange(configuration.exchange())
                 .threads(options.threads())
                 .workers(options.threads())
                 .iterations(configuration.iterations())
@@ -150,7 +151,11 @@ public final class Training {
                 builder.resume(files.checkpoints());
             }
         }
-        return builder.build();
+        try {
+            return builder.build();
+        } catch (IllegalArgumentException e) {
+            throw new ConfigurationException(String.valueOf(e.getMessage()), e);
+        }
     }
 
     /** By its name; whether it is whole, the federation finds out. */
@@ -232,6 +237,7 @@ public final class Training {
                     earlier.map(line -> line.path("seconds").asDouble(0)).orElse(0.0) + done.seconds());
         });
         values.put("devices", options.devices());
+        values.put("exchange", result.map(Result::exchange).orElse(configuration.text("exchange")));
         values.put("threads", options.threads());
         values.put("data", task.data());
         values.put("data_sha256", task.dataHash());

@@ -86,58 +86,48 @@ final class Checkpoint {
     /** Writes what one device holds. */
     static void write(CheckpointStore.Pending pending, Clients clients, boolean[] admitted) {
         for (Variable variable : clients.state()) {
-            if (!variable.isShared()) {
-                write(pending, variable, clients.first() * variable.length() * Float.BYTES);
-            } else if (clients.first() == 0) {
-                write(pending, variable, 0);
+            if (!variable.isShared() || clients.number(0) == 0) { // what all share, once
+                Buffer buffer = variable.buffer();
+                forPieces(variable, clients, (offset, piece, at) -> {
+                    if (!buffer.device().isHost()) {
+                        buffer.copyOut(offset, piece);
+                    }
+                    pending.write(variable.name(), at, piece);
+                });
             }
         }
-        var draws = new long[2 * clients.count()];
-        var dropped = new byte[clients.count()];
         for (int k = 0; k < clients.count(); k++) {
-            draws[2 * k] = clients.innerDraws()[k];
-            draws[2 * k + 1] = clients.outerDraws()[k];
-            dropped[k] = (byte) (admitted[k] && !clients.takesPart(k) ? 1 : 0);
+            var draws = new long[] {clients.innerDraws()[k], clients.outerDraws()[k]};
+            var dropped = new byte[] {(byte) (admitted[k] && !clients.takesPart(k) ? 1 : 0)};
+            pending.write(DRAWS, 2L * Long.BYTES * clients.number(k), MemorySegment.ofArray(draws));
+            pending.write(DROPPED, clients.number(k), MemorySegment.ofArray(dropped));
         }
-        pending.write(DRAWS, 2L * Long.BYTES * clients.first(), MemorySegment.ofArray(draws));
-        pending.write(DROPPED, clients.first(), MemorySegment.ofArray(dropped));
     }
 
-    private static void write(CheckpointStore.Pending pending, Variable variable, long at) {
-        Buffer buffer = variable.buffer();
-        if (buffer.device().isHost()) {
-            pending.write(variable.name(), at, buffer.segment());
-            return;
-        }
-        forPieces(buffer, (offset, piece) -> {
-            buffer.copyOut(offset, piece);
-            pending.write(variable.name(), at + offset * Float.BYTES, piece);
-        });
-    }
-
-    private static void read(SafetensorsFile file, Variable variable, long at) throws IOException {
-        Buffer buffer = variable.buffer();
-        if (buffer.device().isHost()) {
-            file.read(variable.name(), at, buffer.segment());
-            return;
-        }
-        forPieces(buffer, (offset, piece) -> {
-            file.read(variable.name(), at + offset * Float.BYTES, piece);
-            buffer.copyIn(offset, piece);
-        });
-    }
-
-    /** What is to be done with a piece of a buffer that begins at an element. */
+    /** What is to be done with a piece of a variable: from an element on here, from a byte on in the file. */
     private interface Piece<E extends Exception> {
-        void accept(long offset, MemorySegment piece) throws E;
+        void accept(long offset, MemorySegment piece, long at) throws E;
     }
 
-    /** Values of a device pass through host memory a piece at a time: a state may be larger than what is free here. */
-    private static <E extends Exception> void forPieces(Buffer buffer, Piece<E> body) throws E {
+    /**
+     * Every client's values, where they belong in the file. On the host the pieces are the memory itself; values of a
+     * GPU pass through host memory a piece at a time: a state may be larger than what is free here.
+     */
+    private static <E extends Exception> void forPieces(Variable variable, Clients clients, Piece<E> body) throws E {
+        long length = variable.length();
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment room = arena.allocate(Math.min(buffer.length(), PIECE) * Float.BYTES, Float.BYTES);
-            for (long offset = 0; offset < buffer.length(); offset += PIECE) {
-                body.accept(offset, room.asSlice(0, Math.min(PIECE, buffer.length() - offset) * Float.BYTES));
+            boolean host = variable.buffer().device().isHost();
+            MemorySegment room = host
+                    ? variable.buffer().segment()
+                    : arena.allocate(Math.min(length, PIECE) * Float.BYTES, Float.BYTES);
+            for (int k = 0; k < (variable.isShared() ? 1 : clients.count()); k++) {
+                long row = variable.isShared() ? 0 : clients.number(k) * length;
+                for (long done = 0; done < length; done += PIECE) {
+                    long bytes = Math.min(PIECE, length - done) * Float.BYTES;
+                    long offset = k * length + done;
+                    body.accept(
+                            offset, room.asSlice(host ? offset * Float.BYTES : 0, bytes), (row + done) * Float.BYTES);
+                }
             }
         }
     }
@@ -194,21 +184,27 @@ final class Checkpoint {
     static boolean[] read(SafetensorsFile file, Clients clients, int allClients, boolean[] admitted) {
         try {
             for (Variable variable : clients.state()) {
-                TensorSpec wanted = spec(variable, allClients);
-                require(file, wanted);
-                read(file, variable, variable.isShared() ? 0 : clients.first() * variable.length() * Float.BYTES);
+                require(file, spec(variable, allClients));
+                Buffer buffer = variable.buffer();
+                Piece<IOException> read = (offset, piece, at) -> {
+                    file.read(variable.name(), at, piece);
+                    if (!buffer.device().isHost()) {
+                        buffer.copyIn(offset, piece);
+                    }
+                };
+                forPieces(variable, clients, read);
             }
             require(file, TensorSpec.of(DRAWS, Dtype.I64, allClients, 2));
             require(file, TensorSpec.of(DROPPED, Dtype.U8, allClients));
-            var draws = new long[2 * clients.count()];
-            var dropped = new byte[clients.count()];
-            file.read(DRAWS, 2L * Long.BYTES * clients.first(), MemorySegment.ofArray(draws));
-            file.read(DROPPED, clients.first(), MemorySegment.ofArray(dropped));
             boolean[] takesPart = admitted.clone();
+            var draws = new long[2];
+            var dropped = new byte[1];
             for (int k = 0; k < clients.count(); k++) {
-                clients.innerDraws()[k] = draws[2 * k];
-                clients.outerDraws()[k] = draws[2 * k + 1];
-                takesPart[k] &= dropped[k] == 0;
+                file.read(DRAWS, 2L * Long.BYTES * clients.number(k), MemorySegment.ofArray(draws));
+                file.read(DROPPED, clients.number(k), MemorySegment.ofArray(dropped));
+                clients.innerDraws()[k] = draws[0];
+                clients.outerDraws()[k] = draws[1];
+                takesPart[k] &= dropped[0] == 0;
             }
             return takesPart;
         } catch (IOException e) {

@@ -51,38 +51,46 @@ final class DeviceRun {
 
     /** What device 0 says of the run; the others return the same, with weights of their own. */
     Result run() {
-        int first = setup.firstClient(self);
-        int count = setup.firstClient(self + 1) - first;
         int devices = setup.devices().size();
         try (Device device = Devices.open(
                         setup.devices().get(self), Math.max(1, setup.threads() / devices), InstructionSet.AUTO);
                 Clients clients = new Clients(
                         device,
                         setup.problem(),
-                        first,
-                        count,
+                        setup.placement().clients().get(self),
                         setup.seed(),
                         setup.policy(),
                         watch::fault,
                         Math.max(1, setup.workers() / devices));
-                Exchange server = new Exchange(meeting, self, clients, setup.weights())) {
-            Replica replica = setup.method().on(clients);
-            long t = begin(clients, server, replica);
-            if (resumed == null) {
-                evaluate(t, clients, server); // a run that goes on has done so before its checkpoint
+                Exchange server = new Exchange(meeting, self, clients, setup)) {
+            try {
+                return run(clients, server);
+            } catch (Throwable e) {
+                meeting.rendezvous.abort(); // or those that wait there for this device would keep it waiting below
+                throw e;
+            } finally {
+                server.leave();
             }
-            boolean stopped = false;
-            while (t < setup.iterations() && !stopped) {
-                step(new Step(t, setup.tau(), setup.iterations()), clients, server, replica);
-                t++;
-                stopped = agreeToStop();
-                if (setup.store().isPresent() && (stopped || isCheckpointDue(t))) {
-                    save(setup.store().get(), t, clients, server);
-                }
-            }
-            clients.requireConverging(clients.weights());
-            return result(t, stopped && t < setup.iterations(), clients, server);
         }
+    }
+
+    private Result run(Clients clients, Exchange server) {
+        Replica replica = setup.method().on(clients);
+        long t = begin(clients, server, replica);
+        if (resumed == null) {
+            evaluate(t, clients, server); // a run that goes on has done so before its checkpoint
+        }
+        boolean stopped = false;
+        while (t < setup.iterations() && !stopped) {
+            step(new Step(t, setup.tau(), setup.iterations()), clients, server, replica);
+            t++;
+            stopped = agreeToStop();
+            if (setup.store().isPresent() && (stopped || isCheckpointDue(t))) {
+                save(setup.store().get(), t, clients, server);
+            }
+        }
+        clients.requireConverging(clients.weights());
+        return result(t, stopped && t < setup.iterations(), clients, server);
     }
 
     private boolean isCheckpointDue(long done) {
@@ -110,7 +118,11 @@ final class DeviceRun {
 
     private boolean[] admitted(long round, Clients clients) {
         boolean[] all = setup.participation().of(round);
-        return Arrays.copyOfRange(all, clients.first(), clients.first() + clients.count());
+        var here = new boolean[clients.count()];
+        for (int k = 0; k < here.length; k++) {
+            here[k] = all[clients.number(k)];
+        }
+        return here;
     }
 
     private void step(Step t, Clients clients, Exchange server, Replica replica) {
@@ -250,6 +262,7 @@ final class DeviceRun {
                 server.roundTrips(),
                 watch.faults(),
                 watch.seconds(),
+                server.title(),
                 lastCheckpoint);
     }
 

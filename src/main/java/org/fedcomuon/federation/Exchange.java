@@ -1,43 +1,42 @@
 package org.fedcomuon.federation;
 
 import java.util.List;
-import org.fedcomuon.device.Batch;
-import org.fedcomuon.device.Buffer;
-import org.fedcomuon.device.Device;
-import org.fedcomuon.device.ElementType;
 import org.fedcomuon.method.Clients;
 import org.fedcomuon.method.Phase;
 import org.fedcomuon.method.Server;
 import org.fedcomuon.method.Variable;
 
 /**
- * The server, as one device sees it. There is no place where everything comes together: each device works out the mean
- * of its own stretch of a variable, over all clients in their order, and the others copy it. So the bits are those that
- * one device would get.
+ * The server, as one device sees it. There is no place where everything comes together: the devices work out means
+ * among themselves, in the way of an {@link Averaging}. Here is what every way has in common: who takes part with which
+ * weight, and what has been sent.
  */
 final class Exchange implements Server, AutoCloseable {
     private final Meeting meeting;
     private final int self;
     private final Clients clients;
+    private final Averaging averaging;
     private final List<Double> baseWeights;
     private final double allWeights;
-    private Buffer stretch;
     private double share = 1;
     private int participants;
     private long bytes;
     private long roundTrips;
 
-    Exchange(Meeting meeting, int self, Clients clients, List<Double> baseWeights) {
+    Exchange(Meeting meeting, int self, Clients clients, Setup setup) {
         this.meeting = meeting;
         this.self = self;
         this.clients = clients;
-        this.baseWeights = baseWeights;
+        this.baseWeights = setup.weights();
         double sum = 0;
         for (double weight : baseWeights) {
             sum += weight;
         }
         allWeights = sum;
-        stretch = clients.device().allocate("a stretch of the mean", ElementType.FLOAT32, 0);
+        averaging = switch (setup.exchange()) {
+            case ORDERED -> new OrderedAveraging(meeting, self, clients, setup.placement(), setup.exchangeChunk());
+            case NCCL -> new NcclAveraging(meeting, self, clients);
+        };
     }
 
     @Override
@@ -63,11 +62,7 @@ final class Exchange implements Server, AutoCloseable {
             meeting.rendezvous.await();
             count();
             for (int i = 0; i < variables.length; i++) {
-                if (meeting.devices() == 1) {
-                    clients.device().average(all(variables[i]), meeting.weights);
-                } else {
-                    gatherAndSpread(i, variables[i]);
-                }
+                averaging.average(i, variables[i]);
                 variables[i].becomeCommon();
             }
         });
@@ -75,8 +70,9 @@ final class Exchange implements Server, AutoCloseable {
 
     private void post(Variable... variables) {
         meeting.posted[self] = variables;
+        averaging.posted();
         for (int k = 0; k < clients.count(); k++) {
-            int client = clients.first() + k;
+            int client = clients.number(k);
             meeting.weights[client] = clients.takesPart(k) ? baseWeights.get(client) : 0;
         }
         for (Phase phase : Phase.values()) {
@@ -95,45 +91,6 @@ final class Exchange implements Server, AutoCloseable {
             throw new NoClientsException();
         }
         share = sum == allWeights ? 1 : sum / allWeights;
-    }
-
-    private Batch all(Variable variable) {
-        return variable.buffer().batch(clients.count(), variable.length());
-    }
-
-    private void gatherAndSpread(int i, Variable variable) {
-        Device device = clients.device();
-        long length = variable.length();
-        long from = start(length, self);
-        long size = start(length, self + 1) - from;
-        int total = meeting.weights.length;
-        if (stretch.length() < total * size) {
-            stretch.close();
-            stretch = device.allocate("a stretch of the mean", ElementType.FLOAT32, total * size);
-        }
-        int row = 0;
-        for (Variable[] posted : meeting.posted) {
-            Buffer source = posted[i].buffer();
-            for (long k = 0; k < source.length() / length; k++, row++) {
-                stretch.copyFrom(source, k * length + from, row * size, size);
-            }
-        }
-        device.average(stretch.batch(total, size), meeting.weights);
-        meeting.parts[self] = stretch;
-        meeting.rendezvous.await(); // every stretch is worked out, and every device has read what it needs
-        for (int other = 0; other < meeting.devices(); other++) {
-            long at = start(length, other);
-            long count = start(length, other + 1) - at;
-            for (long k = 0; k < clients.count(); k++) {
-                variable.buffer().copyFrom(meeting.parts[other], 0, k * length + at, count);
-            }
-        }
-        meeting.rendezvous.await(); // nobody reads a stretch any more
-    }
-
-    /** Where the stretch of a device begins. */
-    private long start(long length, int device) {
-        return length * device / meeting.devices();
     }
 
     @Override
@@ -159,8 +116,21 @@ final class Exchange implements Server, AutoCloseable {
         roundTrips = trips;
     }
 
+    /** How means are worked out. */
+    String title() {
+        return averaging.title();
+    }
+
+    /** Returns when no device uses what is another's any more, whether they are done or have failed. */
+    void leave() {
+        averaging.drain();
+        meeting.departure.arriveAndAwaitAdvance();
+        averaging.disband();
+        meeting.departure.arriveAndAwaitAdvance();
+    }
+
     @Override
     public void close() {
-        stretch.close();
+        averaging.close();
     }
 }

@@ -8,6 +8,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.IntStream;
+import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.format.SafetensorsFile;
 import org.fedcomuon.method.ClientFaultException;
 import org.fedcomuon.method.FaultPolicy;
@@ -117,6 +119,8 @@ public final class Federation {
                         } catch (Throwable e) { // rethrown by the caller's thread
                             failures[self] = e;
                             meeting.rendezvous.abort();
+                        } finally {
+                            meeting.departure.arriveAndDeregister();
                         }
                     }));
         }
@@ -142,15 +146,20 @@ public final class Federation {
         return result;
     }
 
-    /** The same one every time: of several devices that failed in one step, the first. */
+    /**
+     * The same one every time: of several devices that failed in one step, the first, but rather one that failed than
+     * one that noticed.
+     */
     private static void throwFirst(@Nullable Throwable[] failures) {
         @Nullable Throwable first = null;
-        for (Throwable failure : failures) {
-            if (failure != null && !(failure instanceof Rendezvous.Aborted)) {
-                if (first == null) {
-                    first = failure;
-                } else {
-                    first.addSuppressed(failure);
+        for (boolean elsewhere : new boolean[] {false, true}) {
+            for (Throwable failure : failures) {
+                if (failure != null && !(failure instanceof Rendezvous.Aborted) && isElsewhere(failure) == elsewhere) {
+                    if (first == null) {
+                        first = failure;
+                    } else {
+                        first.addSuppressed(failure);
+                    }
                 }
             }
         }
@@ -162,11 +171,18 @@ public final class Federation {
         }
     }
 
+    private static boolean isElsewhere(Throwable failure) {
+        return failure instanceof DeviceException.Fault fault && fault.isElsewhere();
+    }
+
     /** A run being described. Every value has a default but the number of steps. Of one thread. */
     public static final class Builder {
         private final Problem problem;
         private final Method method;
         private List<String> devices = List.of("cpu:0");
+        private double @Nullable [] speeds;
+        private ExchangeKind exchange = ExchangeKind.ORDERED;
+        private long exchangeChunk;
         private int threads = Runtime.getRuntime().availableProcessors();
         private int workers = threads;
         private long iterations;
@@ -193,10 +209,32 @@ public final class Federation {
         }
 
         /**
-         * Where to run, by name; clients are placed on them in order, in near-equal shares. {@code cpu:0} by default.
+         * Where to run, by name; clients are placed on them so that all are done at about the same time, by
+         * {@link Problem#cost} and {@link #speeds}. {@code cpu:0} by default.
          */
         public Builder devices(String... names) {
             devices = List.of(names);
+            return this;
+        }
+
+        /**
+         * How fast each device is beside the others, such as 2 and 1; equal by default. Faster ones are given more
+         * clients. Never changes a result.
+         */
+        public Builder speeds(double... values) {
+            speeds = values.clone();
+            return this;
+        }
+
+        /** How means over several devices are worked out; by default in client order, to the same bits on any. */
+        public Builder exchange(ExchangeKind kind) {
+            exchange = kind;
+            return this;
+        }
+
+        /** Elements that an exchange between devices takes at a time; 0 to choose by size. For tests. */
+        Builder exchangeChunk(long elements) {
+            exchangeChunk = elements;
             return this;
         }
 
@@ -305,6 +343,16 @@ public final class Federation {
             require(
                     devices.stream().distinct().count() == devices.size(),
                     "a device is named twice: %s".formatted(devices));
+            double[] pace =
+                    speeds == null ? devices.stream().mapToDouble(name -> 1).toArray() : speeds;
+            require(pace.length == devices.size(), "%d speeds for %d devices".formatted(pace.length, devices.size()));
+            positive(pace, "the speed of device %d");
+            require(
+                    exchange != ExchangeKind.NCCL || devices.stream().noneMatch(name -> name.startsWith("cpu")),
+                    "exchange = nccl: NCCL works on GPUs, not on %s".formatted(String.join(",", devices)));
+            double[] costs =
+                    IntStream.range(0, clients).mapToDouble(problem::cost).toArray();
+            positive(costs, "the cost of client %d");
             atLeast("threads", threads, 1);
             atLeast("workers", workers, 1);
             atLeast("iterations", iterations, 1);
@@ -315,11 +363,7 @@ public final class Federation {
                     participation > 0 && participation <= 1,
                     "participation = %s; it is to be more than 0 and at most 1".formatted(participation));
             require(weights.length == clients, "%d weights for %d clients".formatted(weights.length, clients));
-            for (int k = 0; k < clients; k++) {
-                require(
-                        weights[k] > 0 && weights[k] < Double.POSITIVE_INFINITY,
-                        "the weight of client %d is %s; it is to be more than 0 and finite".formatted(k, weights[k]));
-            }
+            positive(weights, "the weight of client %d");
             long parameters = problem.layout().length();
             require(
                     initial.length == parameters,
@@ -333,6 +377,9 @@ public final class Federation {
                             problem,
                             method,
                             devices,
+                            Placement.of(costs, pace),
+                            exchange,
+                            exchangeChunk,
                             threads,
                             workers,
                             iterations,
@@ -349,6 +396,14 @@ public final class Federation {
                             Optional.ofNullable(resume),
                             Collections.unmodifiableMap(new LinkedHashMap<>(description))),
                     List.copyOf(listeners));
+        }
+
+        private static void positive(double[] values, String name) {
+            for (int i = 0; i < values.length; i++) {
+                require(
+                        values[i] > 0 && values[i] < Double.POSITIVE_INFINITY,
+                        "%s is %s; it is to be more than 0 and finite".formatted(name.formatted(i), values[i]));
+            }
         }
 
         private static void atLeast(String name, long value, long least) {

@@ -4,7 +4,9 @@ import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
-import org.fedcomuon.device.Buffer;
+import java.util.concurrent.Phaser;
+import org.fedcomuon.device.Device;
+import org.fedcomuon.device.NcclMean;
 import org.fedcomuon.method.Phase;
 import org.fedcomuon.method.Variable;
 import org.jspecify.annotations.Nullable;
@@ -12,8 +14,16 @@ import org.jspecify.annotations.Nullable;
 /** What the devices lay on the table when they meet. Written before a rendezvous, read after it. */
 final class Meeting {
     final Rendezvous rendezvous;
+    /** Where devices wait, when they are done or have failed, until nobody uses what is another's. */
+    final Phaser departure;
+
     final Variable[][] posted; // by device
-    final Buffer[] parts; // by device: the stretch of the mean that it has worked out
+    final OrderedAveraging[] ordered; // by device
+    final Device[] opened; // by device
+
+    @Nullable
+    NcclMean nccl; // of all devices, made and closed by device 0
+
     final double[] weights; // by client; 0 for one that does not take part
     final List<Map<Phase, Double>> seconds = new ArrayList<>(); // by device
     CheckpointStore.@Nullable Pending pending; // of device 0
@@ -22,7 +32,9 @@ final class Meeting {
     Meeting(int devices, int clients) {
         rendezvous = new Rendezvous(devices);
         posted = new Variable[devices][];
-        parts = new Buffer[devices];
+        ordered = new OrderedAveraging[devices];
+        opened = new Device[devices];
+        departure = new Phaser(devices);
         weights = new double[clients];
         for (int i = 0; i < devices; i++) {
             seconds.add(new EnumMap<>(Phase.class));

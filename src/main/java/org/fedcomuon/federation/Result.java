@@ -15,6 +15,7 @@ import org.fedcomuon.problem.Point;
  * @param roundTrips exchanges
  * @param faults clients dropped from a round, counted each time
  * @param seconds of this run; of an earlier one that was resumed, not
+ * @param exchange how means were worked out: {@code ordered}, or {@code nccl} with the version of NCCL
  * @param checkpoint the last one written
  */
 public record Result(
@@ -26,4 +27,5 @@ public record Result(
         long roundTrips,
         long faults,
         double seconds,
+        String exchange,
         Optional<Path> checkpoint) {}

@@ -17,6 +17,9 @@ record Setup(
         Problem problem,
         Method method,
         List<String> devices,
+        Placement placement,
+        ExchangeKind exchange,
+        long exchangeChunk,
         int threads,
         int workers,
         long iterations,
@@ -32,11 +35,6 @@ record Setup(
         Optional<CheckpointStore> store,
         Optional<Path> resume,
         Map<String, String> description) {
-    /** The first client on a device: near-equal shares, in order. */
-    int firstClient(int device) {
-        return (int) ((long) problem.clients() * device / devices.size());
-    }
-
     /**
      * What a run must have in common with a checkpoint to go on from it: all but where it runs and how it is watched.
      */
@@ -60,6 +58,9 @@ record Setup(
         }
         all.put("layout", blocks.toString().strip());
         description.forEach((key, value) -> all.put("config." + key, value));
+        if (exchange != ExchangeKind.ORDERED) {
+            all.put("config.exchange", exchange.toString()); // one that makes other bits
+        }
         return all;
     }
 }

@@ -36,7 +36,7 @@ public final class Clients implements AutoCloseable {
     private final Device device;
     private final Layout layout;
     private final int dimension;
-    private final int first;
+    private final List<Integer> numbers;
     private final long seed;
     private final FaultPolicy policy;
     private final Consumer<ClientFault> onFault;
@@ -57,8 +57,7 @@ public final class Clients implements AutoCloseable {
     private @Nullable Variable scalar;
 
     /**
-     * @param first the number of the first client placed here
-     * @param count how many, at least 1
+     * @param numbers of the clients placed here, at least one, ascending
      * @param seed of the samples
      * @param onFault hears of every fault that the policy lets pass
      * @param workerCount how many threads evaluate oracles
@@ -66,22 +65,27 @@ public final class Clients implements AutoCloseable {
     public Clients(
             Device device,
             Problem problem,
-            int first,
-            int count,
+            List<Integer> numbers,
             long seed,
             FaultPolicy policy,
             Consumer<ClientFault> onFault,
             int workerCount) {
-        Objects.checkFromIndexSize(first, count, problem.clients());
+        int count = numbers.size();
+        for (int k = 0; k < count; k++) {
+            Objects.checkIndex(numbers.get(k), problem.clients());
+        }
+        if (count == 0 || IntStream.range(1, count).anyMatch(k -> numbers.get(k - 1) >= numbers.get(k))) {
+            throw new IllegalArgumentException("clients %s are not some, ascending".formatted(numbers));
+        }
         this.device = device;
         this.layout = problem.layout();
         this.dimension = problem.innerDimension();
-        this.first = first;
+        this.numbers = List.copyOf(numbers);
         this.seed = seed;
         this.policy = policy;
         this.onFault = onFault;
         for (int k = 0; k < count; k++) {
-            oracles.add(problem.client(first + k));
+            oracles.add(problem.client(number(k)));
         }
         oraclesOnDevice =
                 !device.isHost() && oracles.stream().allMatch(oracle -> oracle.acceptsMemoryOf(device.name()));
@@ -123,9 +127,9 @@ public final class Clients implements AutoCloseable {
         return oracles.size();
     }
 
-    /** The number of the first one among all clients. */
-    public int first() {
-        return first;
+    /** The number that the k-th one here has among all clients; ascending, but neighbours here need not be there. */
+    public int number(int k) {
+        return numbers.get(k);
     }
 
     /** W, a state variable that every method has; it starts as the common W0. */
@@ -308,11 +312,11 @@ public final class Clients implements AutoCloseable {
     }
 
     private Sample drawInner(int k) {
-        return new Sample(seed, first + k, Sample.Stream.INNER, innerDraws[k]++);
+        return new Sample(seed, number(k), Sample.Stream.INNER, innerDraws[k]++);
     }
 
     private Sample drawOuter(int k) {
-        return new Sample(seed, first + k, Sample.Stream.OUTER, outerDraws[k]++);
+        return new Sample(seed, number(k), Sample.Stream.OUTER, outerDraws[k]++);
     }
 
     private interface Oracle {
@@ -425,7 +429,7 @@ public final class Clients implements AutoCloseable {
     }
 
     private void fault(int k, ClientFault.Kind kind, String reason, @Nullable Throwable cause) {
-        var fault = new ClientFault(first + k, step, kind, reason);
+        var fault = new ClientFault(number(k), step, kind, reason);
         if (policy == FaultPolicy.FAIL || step < 0) {
             throw new ClientFaultException(fault, cause);
         }
@@ -435,7 +439,7 @@ public final class Clients implements AutoCloseable {
 
     DivergedException diverged(Variable variable, Run run, Place place) {
         long index = place.index() >= 0 ? place.index() : firstBad(variable.of(run), place.client());
-        int client = first + run.first() + (int) place.client();
+        int client = number(run.first() + (int) place.client());
         return new DivergedException(step, client, variable.name(), place(variable, index));
     }
 
@@ -485,7 +489,6 @@ public final class Clients implements AutoCloseable {
 
     @Override
     public String toString() {
-        return "clients %d to %d on %s, taking part: %s"
-                .formatted(first, first + count() - 1, device.name(), Arrays.toString(runs().toArray()));
+        return "clients %s on %s, taking part: %s".formatted(numbers, device.name(), Arrays.toString(runs().toArray()));
     }
 }

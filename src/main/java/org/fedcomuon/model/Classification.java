@@ -45,9 +45,19 @@ public final class Classification implements Problem {
         return clients.size();
     }
 
+    /** Examples a sample: a client that has less than a batch is done sooner. */
+    @Override
+    public double cost(int k) {
+        return batches(k).batchSize();
+    }
+
+    private Batches batches(int k) {
+        return new Batches(clients.get(k), batch);
+    }
+
     @Override
     public Client client(int k) {
-        var loss = new NetworkLoss(network, examples, new Batches(clients.get(k), batch)::indices);
+        var loss = new NetworkLoss(network, examples, batches(k)::indices);
         return Problem.ofLosses(layout(), List.of(loss), risk).client(0);
     }
 }

@@ -20,6 +20,14 @@ public interface Problem {
     /** Client {@code k}, from 0. Called once for each client of a run, on the thread of the device it is placed on. */
     Client client(int k);
 
+    /**
+     * What a step of client {@code k} costs beside the others', such as how many examples its batches have; positive,
+     * and the same for all by default. Federations place clients on devices by it; no result depends on it.
+     */
+    default double cost(int k) {
+        return 1;
+    }
+
     /** A problem made of its parts. */
     static Problem of(Layout layout, int innerDimension, int clients, IntFunction<Client> client) {
         if (innerDimension < 1 || clients < 1) {

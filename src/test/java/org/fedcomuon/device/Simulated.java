@@ -3,15 +3,18 @@ package org.fedcomuon.device;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
+import java.util.Optional;
+import java.util.concurrent.Callable;
 import org.fedcomuon.internal.BackendLibrary;
 import org.fedcomuon.internal.NativeLibrary;
 import org.junit.jupiter.api.Assumptions;
 
 /** Simulated CUDA devices, and faults for them. Tests that need one are skipped where the build left them out. */
-final class Simulated {
+public final class Simulated {
     private Simulated() {}
 
     /** {@code cudasim:ordinal}, or the test is skipped with the reason. */
@@ -47,7 +50,7 @@ final class Simulated {
     }
 
     /** The {@code after}-th next call of a kind on a device fails, once; {@code clear} takes everything back. */
-    static void inject(String what, int device, long after) {
+    public static void inject(String what, int device, long after) {
         try (Arena arena = Arena.ofConfined()) {
             int status = (int) Linker.nativeLinker()
                     .downcallHandle(
@@ -69,13 +72,41 @@ final class Simulated {
     }
 
     /** Of everything that is allocated on a device, whoever asked for it. */
-    static long liveBytes(int device) {
+    public static long liveBytes(int device) {
         try {
             return (long) Linker.nativeLinker()
                     .downcallHandle(
                             runtime().findOrThrow("cudasim_live_bytes"),
                             FunctionDescriptor.of(ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT))
                     .invokeExact(device);
+        } catch (RuntimeException | Error e) {
+            throw e;
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** Does something while everything that is put on a stream is written down, a line each, in {@code file}. */
+    public static void traced(Path file, Callable<?> body) throws Exception {
+        trace(Optional.of(file));
+        try {
+            body.call();
+        } finally {
+            trace(Optional.empty());
+        }
+    }
+
+    private static void trace(Optional<Path> file) {
+        try (Arena arena = Arena.ofConfined()) {
+            int status = (int) Linker.nativeLinker()
+                    .downcallHandle(
+                            runtime().findOrThrow("cudasim_trace"),
+                            FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS))
+                    .invokeExact(file.map(path -> arena.allocateFrom(path.toString()))
+                            .orElse(MemorySegment.NULL));
+            if (status != 0) {
+                throw new AssertionError("no trace in %s".formatted(file));
+            }
         } catch (RuntimeException | Error e) {
             throw e;
         } catch (Throwable e) {

@@ -8,6 +8,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -27,6 +28,7 @@ import org.fedcomuon.method.Schedule;
 import org.fedcomuon.method.Server;
 import org.fedcomuon.method.Step;
 import org.fedcomuon.problem.Block;
+import org.fedcomuon.problem.Client;
 import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.Layout;
 import org.fedcomuon.problem.Loss;
@@ -104,6 +106,62 @@ class FederationIT {
         }
         assertThat(hashes).hasSize(1);
         assertThat(testbed(method).participation(0.4).build().run().sha256()).isNotIn(hashes);
+    }
+
+    /** Client 5 costs as much as all others together, and the second device is the fast one. */
+    @Test
+    void clientsArePlacedByCostAndNoBitDependsOnIt() throws Exception {
+        Problem bed = new RateTestbed(CLIENTS, 1);
+        var places = new ConcurrentHashMap<Integer, String>();
+        var uneven = new Problem() {
+            @Override
+            public Layout layout() {
+                return bed.layout();
+            }
+
+            @Override
+            public int innerDimension() {
+                return bed.innerDimension();
+            }
+
+            @Override
+            public int clients() {
+                return bed.clients();
+            }
+
+            @Override
+            public double cost(int k) {
+                return k == 5 ? CLIENTS - 1 : 1;
+            }
+
+            @Override
+            public Client client(int k) {
+                places.put(k, Thread.currentThread().getName());
+                return bed.client(k);
+            }
+        };
+        Method method = AllMethods.fedCoMuonVr();
+        String hash = Federation.of(uneven, method)
+                .devices("cpu:0", "cpu:1")
+                .iterations(23)
+                .tau(5)
+                .seed(42)
+                .participation(0.4)
+                .build()
+                .run()
+                .sha256();
+        assertThat(hash)
+                .isEqualTo(testbed(method).participation(0.4).build().run().sha256());
+        for (int k = 0; k < CLIENTS; k++) {
+            assertThat(places.get(k)).isEqualTo(k == 5 ? "federation-cpu:0" : "federation-cpu:1");
+        }
+        Federation.of(uneven, method)
+                .devices("cpu:0", "cpu:1")
+                .speeds(1, 10)
+                .iterations(1)
+                .build()
+                .run();
+        assertThat(places.get(5)).isEqualTo("federation-cpu:1");
     }
 
     @ParameterizedTest
@@ -472,6 +530,9 @@ class FederationIT {
         assertThatThrownBy(() -> testbed(method).participation(Double.NaN).build())
                 .hasMessageContaining("NaN");
         assertThatThrownBy(() -> testbed(method).weights(1, 2).build()).hasMessageContaining("2 weights for 8 clients");
+        assertThatThrownBy(() -> testbed(method).speeds(1, 2).build()).hasMessageContaining("2 speeds for 1 devices");
+        assertThatThrownBy(() -> testbed(method).speeds(0).build())
+                .hasMessageContaining("the speed of device 0 is 0.0");
         assertThatThrownBy(
                         () -> testbed(method).weights(1, 1, 1, -1, 1, 1, 1, 1).build())
                 .hasMessageContaining("client 3 is -1.0");

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.Arrays;
+import java.util.stream.IntStream;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.device.InstructionSet;
@@ -25,7 +26,7 @@ class CommonStepIT {
     @BeforeEach
     void open() {
         device = Devices.open("cpu:0", 2, InstructionSet.AUTO);
-        clients = new Clients(device, BED.problem(), 0, BED.clients, 1, FaultPolicy.FAIL, fault -> {}, 1);
+        clients = new Clients(device, BED.problem(), IntStream.range(0, BED.clients).boxed().toList(), 1, FaultPolicy.FAIL, fault -> {}, 1);
         w = clients.weights();
         m = clients.state("M", clients.n());
         n = Math.toIntExact(clients.n());

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Arrays;
 import java.util.SplittableRandom;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.Devices;
@@ -44,8 +45,7 @@ class CompressorIT {
         clients = new Clients(
                 device,
                 Problem.of(LAYOUT, 1, COUNT, k -> new Nothing()),
-                0,
-                COUNT,
+                IntStream.range(0, COUNT).boxed().toList(),
                 1,
                 FaultPolicy.FAIL,
                 fault -> {},

@@ -7,6 +7,7 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.Devices;
@@ -35,10 +36,13 @@ final class Rig implements AutoCloseable {
     private Rig(Builder how) {
         tau = how.tau;
         iterations = how.iterations;
-        int count = how.count < 0 ? how.problem.clients() : how.count;
+        List<Integer> numbers = how.numbers.isEmpty()
+                ? IntStream.range(0, how.problem.clients()).boxed().toList()
+                : how.numbers;
+        int count = numbers.size();
         weights = how.weights == null ? equal(count) : how.weights;
         device = Devices.open("cpu:0", 2, InstructionSet.AUTO);
-        clients = new Clients(device, how.problem, how.first, count, SEED, how.policy, faults::add, how.workers);
+        clients = new Clients(device, how.problem, numbers, SEED, how.policy, faults::add, how.workers);
         replica = how.method.on(clients);
         var start = new float[Math.toIntExact(clients.n())];
         for (int e = 0; e < start.length; e++) {
@@ -68,8 +72,7 @@ final class Rig implements AutoCloseable {
         private int tau = 5;
         private long iterations = 50;
         private int workers = 1;
-        private int first;
-        private int count = -1;
+        private List<Integer> numbers = List.of();
         private FaultPolicy policy = FaultPolicy.FAIL;
 
         private Builder(Problem problem, double[] start, Method method) {
@@ -108,9 +111,8 @@ final class Rig implements AutoCloseable {
             return this;
         }
 
-        Builder placed(int firstClient, int clientCount) {
-            first = firstClient;
-            count = clientCount;
+        Builder placed(Integer... clientNumbers) {
+            numbers = List.of(clientNumbers);
             return this;
         }
 
