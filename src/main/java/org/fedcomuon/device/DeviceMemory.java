@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
 
 /**
@@ -23,6 +24,7 @@ final class DeviceMemory implements AutoCloseable, Runnable {
     private final MemorySegment context; // guarded by the arena like a buffer: not destroyed while a call uses it
     private final Set<BufferMemory> open = ConcurrentHashMap.newKeySet();
     private final AtomicBoolean closed = new AtomicBoolean();
+    private final AtomicLong peak = new AtomicLong();
 
     DeviceMemory(String deviceName, MemorySegment context) {
         this.deviceName = deviceName;
@@ -76,6 +78,7 @@ final class DeviceMemory implements AutoCloseable, Runnable {
             calls.check(
                     FedComuonNative.fcm_buffer_allocate(context(), bytes, address, calls.error()),
                     "fcm_buffer_allocate");
+            peak.accumulateAndGet(liveBytes(), Math::max);
             return address.get(FedComuonNative.C_POINTER, 0);
         }
     }
@@ -117,6 +120,11 @@ final class DeviceMemory implements AutoCloseable, Runnable {
             calls.check(FedComuonNative.fcm_live_bytes(context(), bytes, calls.error()), "fcm_live_bytes");
             return bytes.get(FedComuonNative.C_LONG, 0);
         }
+    }
+
+    /** The most that {@link #liveBytes} has been. */
+    long peakBytes() {
+        return peak.get();
     }
 
     @Override

@@ -3,28 +3,45 @@ package org.fedcomuon.device;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.Parameter;
+import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
-/** OpenBLAS through Panama, row-major, in both precisions, against plain loops. */
+/**
+ * A device's matrix library through Panama, OpenBLAS or cuBLAS and cuSOLVER, row-major, in both precisions, against
+ * plain loops.
+ */
+@GpuSuite
+@ParameterizedClass
+@MethodSource("org.fedcomuon.device.TestDevices#names")
 class BlasIT {
+    @Parameter
+    private String name;
+
     private Device device;
     private Operands operands;
 
     @BeforeEach
     void open() {
-        device = Devices.open("cpu:0");
+        device = TestDevices.open(name);
         operands = new Operands(device, 5);
+        assumeTrue(TestDevices.decomposes(device), "no libraries for " + name);
     }
 
     @AfterEach
     void close() {
-        operands.close();
-        device.close();
+        if (device != null) { // a GPU may not be there
+            operands.close();
+            assertThat(device.liveBytes()).isZero();
+            device.close();
+        }
     }
 
     private Matrix normal(ElementType type, int rows, int cols) {

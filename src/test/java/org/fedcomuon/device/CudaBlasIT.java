@@ -12,7 +12,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** cuBLAS and cuSOLVER through Panama on a simulated device, row-major, in both precisions, against plain loops. */
+/**
+ * What cuBLAS and cuSOLVER have beyond {@link BlasIT}, on a simulated device: every way to decompose, batches, narrow
+ * precisions, and failures.
+ */
 class CudaBlasIT {
     private NativeDevice device;
     private Operands operands;
@@ -73,81 +76,6 @@ class CudaBlasIT {
     private static void assertNear(double[] actual, double[] expected, double bound) {
         for (int i = 0; i < expected.length; i++) {
             assertThat(actual[i]).as("element %d", i).isCloseTo(expected[i], within(bound));
-        }
-    }
-
-    @ParameterizedTest
-    @EnumSource(ElementType.class)
-    void gemmInAllFourOrientations(ElementType type) {
-        for (Blas.Op opA : Blas.Op.values()) {
-            for (Blas.Op opB : Blas.Op.values()) {
-                Matrix a = opA == Blas.Op.NONE ? normal(type, 5, 7) : normal(type, 7, 5);
-                Matrix b = opB == Blas.Op.NONE ? normal(type, 7, 4) : normal(type, 4, 7);
-                Matrix c = normal(type, 5, 4);
-                double[] left = opA == Blas.Op.NONE ? values(a) : Reference.transpose(values(a), 7, 5);
-                double[] right = opB == Blas.Op.NONE ? values(b) : Reference.transpose(values(b), 4, 7);
-                double[] expected = Reference.minus(
-                        Reference.scaled(1.5, Reference.product(left, right, 5, 7, 4)),
-                        Reference.scaled(0.5, values(c)));
-                device.blas().gemm(opA, opB, 1.5, a, b, -0.5, c);
-                assertNear(values(c), expected, tolerance(type));
-            }
-        }
-    }
-
-    @ParameterizedTest
-    @EnumSource(ElementType.class)
-    void syrkWritesOneTriangle(ElementType type) {
-        for (Blas.Op op : Blas.Op.values()) {
-            for (Blas.Triangle triangle : Blas.Triangle.values()) {
-                Matrix a = normal(type, 5, 6);
-                int side = op == Blas.Op.NONE ? 5 : 6;
-                Matrix c = normal(type, side, side);
-                double[] before = values(c);
-                double[] flipped = Reference.transpose(values(a), 5, 6);
-                double[] full = op == Blas.Op.NONE
-                        ? Reference.product(values(a), flipped, 5, 6, 5)
-                        : Reference.product(flipped, values(a), 6, 5, 6);
-                device.blas().syrk(triangle, op, 2, a, 0.5, c);
-                double[] after = values(c);
-                for (int i = 0; i < side; i++) {
-                    for (int j = 0; j < side; j++) {
-                        boolean written = triangle == Blas.Triangle.UPPER ? j >= i : j <= i;
-                        int at = i * side + j;
-                        double expected = written ? 2 * full[at] + 0.5 * before[at] : before[at];
-                        assertThat(after[at]).isCloseTo(expected, within(tolerance(type)));
-                    }
-                }
-            }
-        }
-    }
-
-    @ParameterizedTest
-    @EnumSource(ElementType.class)
-    void symmReadsOneTriangle(ElementType type) {
-        for (Blas.Side side : Blas.Side.values()) {
-            for (Blas.Triangle triangle : Blas.Triangle.values()) {
-                int n = side == Blas.Side.LEFT ? 4 : 6;
-                Matrix a = normal(type, n, n); // not symmetric: the other triangle must not be read
-                Matrix b = normal(type, 4, 6);
-                Matrix c = normal(type, 4, 6);
-                double[] whole = values(a);
-                for (int i = 0; i < n; i++) {
-                    for (int j = 0; j < i; j++) {
-                        if (triangle == Blas.Triangle.UPPER) {
-                            whole[i * n + j] = whole[j * n + i];
-                        } else {
-                            whole[j * n + i] = whole[i * n + j];
-                        }
-                    }
-                }
-                double[] product = side == Blas.Side.LEFT
-                        ? Reference.product(whole, values(b), 4, 4, 6)
-                        : Reference.product(values(b), whole, 4, 6, 6);
-                double[] expected = Reference.minus(Reference.scaled(3, product), values(c));
-                device.blas().symm(side, triangle, 3, a, b, -1, c);
-                assertNear(values(c), expected, tolerance(type));
-            }
         }
     }
 

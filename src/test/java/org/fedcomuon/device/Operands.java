@@ -68,6 +68,13 @@ final class Operands implements AutoCloseable {
         return result;
     }
 
+    /** All that is in the buffers it has made, in the order of their making. */
+    double[][] contents() {
+        return made.stream()
+                .map(buffer -> buffer.toDoubles(0, (int) buffer.length()))
+                .toArray(double[][]::new);
+    }
+
     @Override
     public void close() {
         made.reversed().forEach(Buffer::close);

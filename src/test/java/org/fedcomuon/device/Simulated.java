@@ -11,7 +11,7 @@ import org.fedcomuon.internal.NativeLibrary;
 import org.junit.jupiter.api.Assumptions;
 
 /** Simulated CUDA devices, and faults for them. Tests that need one are skipped where the build left them out. */
-final class Simulated {
+public final class Simulated {
     private Simulated() {}
 
     /** {@code cudasim:ordinal}, or the test is skipped with the reason. */
@@ -47,7 +47,7 @@ final class Simulated {
     }
 
     /** The {@code after}-th next call of a kind on a device fails, once; {@code clear} takes everything back. */
-    static void inject(String what, int device, long after) {
+    public static void inject(String what, int device, long after) {
         try (Arena arena = Arena.ofConfined()) {
             int status = (int) Linker.nativeLinker()
                     .downcallHandle(
@@ -69,7 +69,7 @@ final class Simulated {
     }
 
     /** Of everything that is allocated on a device, whoever asked for it. */
-    static long liveBytes(int device) {
+    public static long liveBytes(int device) {
         try {
             return (long) Linker.nativeLinker()
                     .downcallHandle(
