@@ -38,35 +38,7 @@ class CudaBlasIT {
     }
 
     private Matrix normal(ElementType type, int rows, int cols) {
-        return filled(type, rows, cols, true);
-    }
-
-    private Matrix filled(ElementType type, int rows, int cols, boolean gaps) {
-        int stride = gaps ? cols + 3 : cols;
-        Buffer buffer = operands.allocate(rows + " x " + cols, type, 2 + (long) rows * stride);
-        var values = new double[(int) buffer.length()];
-        var floats = new float[values.length];
-        for (int i = 0; i < values.length; i++) {
-            values[i] = operands.normal();
-            floats[i] = (float) values[i];
-        }
-        if (type == ElementType.FLOAT32) {
-            buffer.copyIn(0, floats);
-        } else {
-            buffer.copyIn(0, values);
-        }
-        return new Matrix(buffer, 2, rows, cols, stride);
-    }
-
-    private static double[] values(Matrix matrix) {
-        double[] all = matrix.buffer().toDoubles(0, (int) matrix.buffer().length());
-        var result = new double[matrix.rows() * matrix.cols()];
-        for (int i = 0; i < matrix.rows(); i++) {
-            for (int j = 0; j < matrix.cols(); j++) {
-                result[i * matrix.cols() + j] = all[(int) matrix.offset() + i * matrix.stride() + j];
-            }
-        }
-        return result;
+        return operands.matrix(type, rows, cols, cols + 3);
     }
 
     private static double tolerance(ElementType type) {
@@ -88,7 +60,7 @@ class CudaBlasIT {
                 for (int[] shape : shapes) {
                     int rank = Math.min(shape[0], shape[1]);
                     Matrix a = normal(type, shape[0], shape[1]);
-                    double[] original = values(a);
+                    double[] original = Operands.values(a);
                     Matrix again = Matrix.of(operands.allocate("again", type, original.length), 0, shape[0], shape[1]);
                     device.rearrange(
                             new MatrixBatch(a.buffer(), a.offset(), 1, 0, shape[0], shape[1], a.stride(), 1),
@@ -98,14 +70,15 @@ class CudaBlasIT {
                     Buffer s = operands.allocate("s", type, rank + 1);
                     solver.svd(a, s, 1, u, vt);
                     double[] singular = s.toDoubles(1, rank);
-                    double[] scaled = values(u);
+                    double[] scaled = Operands.values(u);
                     for (int i = 0; i < scaled.length; i++) {
                         scaled[i] *= singular[i % rank];
                     }
                     double bound = 10 * tolerance(type);
-                    assertNear(Reference.product(scaled, values(vt), shape[0], rank, shape[1]), original, bound);
-                    assertOrthonormal(Reference.transpose(values(u), shape[0], rank), rank, shape[0], bound);
-                    assertOrthonormal(values(vt), rank, shape[1], bound);
+                    assertNear(
+                            Reference.product(scaled, Operands.values(vt), shape[0], rank, shape[1]), original, bound);
+                    assertOrthonormal(Reference.transpose(Operands.values(u), shape[0], rank), rank, shape[0], bound);
+                    assertOrthonormal(Operands.values(vt), rank, shape[1], bound);
                     Buffer alone = operands.allocate("alone", type, rank);
                     solver.singularValues(again, alone, 0);
                     assertNear(alone.toDoubles(0, rank), singular, bound);
@@ -168,21 +141,24 @@ class CudaBlasIT {
             for (int[] shape : new int[][] {{5, 8}, {8, 5}, {6, 6}}) {
                 Matrix a = normal(ElementType.FLOAT64, shape[0], shape[1]);
                 int rank = Math.min(shape[0], shape[1]);
-                double[] original = values(a);
+                double[] original = Operands.values(a);
                 solver.polarFactor(a);
-                double[] factor = values(a);
+                double[] factor = Operands.values(a);
                 boolean wide = shape[0] <= shape[1];
                 assertOrthonormal(
                         wide ? factor : Reference.transpose(factor, shape[0], shape[1]),
                         rank,
                         Math.max(shape[0], shape[1]),
                         1e-12);
-                Matrix b = filled(ElementType.FLOAT64, shape[0], shape[1], false);
+                Matrix b = operands.matrix(ElementType.FLOAT64, shape[0], shape[1], shape[1]);
                 b.buffer().copyIn(2, original);
                 Matrix u = normal(ElementType.FLOAT64, shape[0], rank);
                 Matrix vt = normal(ElementType.FLOAT64, rank, shape[1]);
                 solver.svd(b, operands.doubles("s", rank), 0, u, vt);
-                assertNear(factor, Reference.product(values(u), values(vt), shape[0], rank, shape[1]), 1e-11);
+                assertNear(
+                        factor,
+                        Reference.product(Operands.values(u), Operands.values(vt), shape[0], rank, shape[1]),
+                        1e-11);
             }
         }
     }
