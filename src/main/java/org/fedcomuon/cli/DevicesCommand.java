@@ -9,6 +9,7 @@ import java.util.Map;
 import org.fedcomuon.device.DeviceInfo;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.device.InstructionSet;
+import org.fedcomuon.device.LibraryInfo;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -31,9 +32,24 @@ final class DevicesCommand implements Runnable {
             out.println(Json.pretty(describe(devices)));
         } else {
             devices.forEach(device -> out.println(line(device)));
+            Devices.driver().ifPresent(driver -> out.println("driver    " + driver));
+            kindsOfGpus(devices).forEach(kind -> {
+                for (LibraryInfo library : Devices.vendorLibraries(kind)) {
+                    out.println("%-9s %s".formatted(kind, library));
+                }
+            });
             out.println("library   " + Devices.libraryInfo());
         }
         out.flush();
+    }
+
+    /** Those with a device that is here: without one, the reason for that is enough. */
+    private static List<String> kindsOfGpus(List<DeviceInfo> devices) {
+        return devices.stream()
+                .filter(device -> device.available() && device.instructionSet().isEmpty())
+                .map(device -> device.name().substring(0, device.name().indexOf(':')))
+                .distinct()
+                .toList();
     }
 
     private static int threads() {
@@ -77,9 +93,29 @@ final class DevicesCommand implements Runnable {
         }
         var all = new LinkedHashMap<String, Object>();
         all.put("devices", entries);
+        Devices.driver().ifPresent(driver -> all.put("driver", driver));
+        var libraries = new LinkedHashMap<String, Object>();
+        for (String kind : kindsOfGpus(devices)) {
+            libraries.put(
+                    kind,
+                    Devices.vendorLibraries(kind).stream()
+                            .map(DevicesCommand::describe)
+                            .toList());
+        }
+        all.put("vendor_libraries", libraries);
         all.put("library", Devices.libraryInfo());
         all.put("java", Runtime.version().toString());
         return all;
+    }
+
+    private static Map<String, Object> describe(LibraryInfo library) {
+        var entry = new LinkedHashMap<String, Object>();
+        entry.put("name", library.name());
+        library.version().ifPresent(version -> entry.put("version", version));
+        library.binding().ifPresent(binding -> entry.put("binding", binding));
+        library.file().ifPresent(file -> entry.put("file", file));
+        library.reason().ifPresent(reason -> entry.put("reason", reason));
+        return entry;
     }
 
     private static String name(InstructionSet set) {

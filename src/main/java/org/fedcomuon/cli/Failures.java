@@ -65,6 +65,7 @@ final class Failures implements IParameterExceptionHandler, IExecutionExceptionH
             case ClientFaultException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             case DeviceException.LibraryMissing e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
             case DeviceException.Unavailable e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
+            case DeviceException.Unsupported e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
             case DeviceException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             case FetchException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             default ->

@@ -91,9 +91,21 @@ public final class Main implements Runnable {
     /** For the help only: the launcher runs Maven when the command is {@code test}. */
     @Command(name = "test", description = "Build everything and run all tests.")
     static final class TestCommand implements Runnable {
+        @Option(
+                names = "--gpu",
+                description = "Only those of NVIDIA GPUs, on all that are here; leaves target/gpu-report.json.")
+        private boolean gpu;
+
+        @Option(
+                names = "--devices",
+                paramLabel = "D",
+                description = "With --gpu: on these instead, such as cuda:1 or cudasim:0,cudasim:1.")
+        private String devices = "";
+
         @Override
         public void run() {
-            throw new UsageException("'test' is the launcher's to do: ./fedcomuon test");
+            throw new UsageException("'test' is the launcher's to do: ./fedcomuon test%s%s"
+                    .formatted(gpu ? " --gpu" : "", devices.isEmpty() ? "" : " --devices " + devices));
         }
     }
 }

@@ -16,6 +16,7 @@ import org.fedcomuon.device.Device;
 import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.device.ElementType;
+import org.fedcomuon.device.Precision;
 import org.fedcomuon.format.Npy;
 import org.fedcomuon.format.NpyArray;
 import org.fedcomuon.linalg.Auto;
@@ -83,6 +84,13 @@ final class OrthogonalizeCommand implements Runnable {
     @Option(names = "--steps", paramLabel = "N", description = "How many steps; 5 by default.")
     private Optional<Integer> steps = Optional.empty();
 
+    @Option(
+            names = "--precision",
+            paramLabel = "P",
+            defaultValue = "fp32",
+            description = "How a GPU multiplies large float32 matrices: fp32 (default), tf32 or bf16.")
+    private String precision = "fp32";
+
     @Option(names = "--device", defaultValue = "cpu:0", description = "Where to compute; cpu:0 by default.")
     private String deviceName = "cpu:0";
 
@@ -124,11 +132,15 @@ final class OrthogonalizeCommand implements Runnable {
     private Orthogonalizer orthogonalizer() {
         try {
             Coefficients set = Coefficients.parse(coefficients, steps);
+            Precision products = Precision.parse(precision);
+            if (method == Method.EXACT && products != Precision.FP32) {
+                throw new UsageException("--precision %s: exact is fp32 always".formatted(products));
+            }
             return switch (method) {
-                case AUTO -> new Auto(set);
+                case AUTO -> new Auto(set, products);
                 case EXACT -> new ExactSvd();
-                case NEWTON_SCHULZ -> new NewtonSchulz(set);
-                case GRAM -> new GramNewtonSchulz(set);
+                case NEWTON_SCHULZ -> new NewtonSchulz(set, products);
+                case GRAM -> new GramNewtonSchulz(set, products);
             };
         } catch (IllegalArgumentException e) {
             throw new UsageException(e.getMessage(), e);
@@ -164,7 +176,7 @@ final class OrthogonalizeCommand implements Runnable {
     private static Plan plan(Orthogonalizer how, Device device, Stack stack) {
         try {
             return how.plan(device, stack.count(), stack.rows(), stack.cols(), stack.type(), ScaleRule.NONE);
-        } catch (IllegalArgumentException e) {
+        } catch (IllegalArgumentException | DeviceException.Unsupported e) {
             throw new UsageException("%s: %s".formatted(how.name(), e.getMessage()), e);
         }
     }
@@ -240,12 +252,14 @@ final class OrthogonalizeCommand implements Runnable {
         double alignment = Double.MAX_VALUE;
         double smallest = Double.MAX_VALUE;
         double largest = 0;
-        for (int k = 0; k < stack.count(); k++) { // the worst of each
-            Quality quality = Quality.of(device, stack.rows(), stack.cols(), matrices[k], get(o, stack, k));
-            error = Math.max(error, quality.orthogonalityError());
-            alignment = Math.min(alignment, quality.alignment());
-            smallest = Math.min(smallest, quality.smallestSingularValue());
-            largest = Math.max(largest, quality.largestSingularValue());
+        try (Device judge = Devices.open("cpu:0")) {
+            for (int k = 0; k < stack.count(); k++) { // the worst of each
+                Quality quality = Quality.of(judge, stack.rows(), stack.cols(), matrices[k], get(o, stack, k));
+                error = Math.max(error, quality.orthogonalityError());
+                alignment = Math.min(alignment, quality.alignment());
+                smallest = Math.min(smallest, quality.smallestSingularValue());
+                largest = Math.max(largest, quality.largestSingularValue());
+            }
         }
         PrintWriter print = spec.commandLine().getOut();
         if (json) {

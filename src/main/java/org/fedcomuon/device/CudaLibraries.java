@@ -4,7 +4,6 @@ import java.lang.System.Logger.Level;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.function.Supplier;
 import org.fedcomuon.internal.BackendLibrary;
 import org.fedcomuon.internal.NativeLibrary;
@@ -25,9 +24,6 @@ final class CudaLibraries implements VendorLibraries {
     /** {@code panama} or {@code jcuda}; without it, the first and then the second. */
     static final String BINDING_PROPERTY = "fedcomuon.cuda.binding";
 
-    /** {@code fp32}, {@code tf32} or {@code bf16}: how the products of floats are computed. */
-    static final String PRECISION_PROPERTY = "fedcomuon.cuda.precision";
-
     /** {@code false} allows what is faster and depends on how the clients are spread over devices. */
     static final String DETERMINISTIC_PROPERTY = "fedcomuon.cuda.deterministic";
 
@@ -39,15 +35,13 @@ final class CudaLibraries implements VendorLibraries {
 
     private final NativeDevice device;
     private final CudaLinker linker;
-    private final Precision precision;
     private final boolean together;
     private final CublasBlas blas;
     private @Nullable CusolverSolver solver;
 
-    private CudaLibraries(NativeDevice device, CudaLinker linker, Precision precision, CublasBlas blas) {
+    private CudaLibraries(NativeDevice device, CudaLinker linker, CublasBlas blas) {
         this.device = device;
         this.linker = linker;
-        this.precision = precision;
         this.together = !Boolean.parseBoolean(System.getProperty(DETERMINISTIC_PROPERTY, "true"));
         this.blas = blas;
     }
@@ -55,9 +49,8 @@ final class CudaLibraries implements VendorLibraries {
     /** Those of a device, or {@link VendorLibraries.Missing} with a reason where cuBLAS cannot be had. */
     static VendorLibraries of(NativeDevice device) {
         CudaLinker linker = linker(device.kind());
-        Precision precision = precision();
         try {
-            return new CudaLibraries(device, linker, precision, new CublasBlas(device, cublas(device, linker)));
+            return new CudaLibraries(device, linker, new CublasBlas(device, cublas(device, linker)));
         } catch (DeviceException.LibraryMissing e) {
             return new Missing(device.name(), String.valueOf(e.getMessage()));
         }
@@ -77,48 +70,45 @@ final class CudaLibraries implements VendorLibraries {
                 : CudaLinker.in(Path.of("cudasim"));
     }
 
-    private static Precision precision() {
-        String asked = System.getProperty(PRECISION_PROPERTY, "fp32");
-        try {
-            return Precision.valueOf(asked.toUpperCase(Locale.ROOT));
-        } catch (IllegalArgumentException e) {
-            throw new DeviceException.Unsupported(
-                    "%s=%s: fp32, tf32 and bf16 are known".formatted(PRECISION_PROPERTY, asked));
-        }
-    }
-
     /**
-     * One line for each library of the real devices: its version and file, or why it is not there. Neither a GPU nor a
-     * driver is needed.
+     * Each library, as devices of a kind would use it: looked for as {@link #of} does. Neither a GPU nor a driver is
+     * needed.
      */
-    static List<String> describe() {
-        CudaLinker linker = CudaLinker.system();
-        var lines = new ArrayList<String>();
+    static List<LibraryInfo> describe(DeviceKind kind) {
+        CudaLinker linker = linker(kind);
+        var all = new ArrayList<LibraryInfo>();
         for (CudaLinker.Vendor vendor : CudaLinker.Vendor.values()) {
-            switch (linker.open(vendor)) {
-                case CudaLinker.Missing(String reason) ->
-                    lines.add("%s: not found: %s".formatted(vendor.title(), reason));
-                case CudaLinker.Opened opened -> {
-                    try {
-                        String version = switch (vendor) {
-                            case CUBLAS -> CublasPanama.version(opened);
-                            case CUSOLVER -> CusolverPanama.version(opened);
-                            case NCCL -> NcclLibrary.version(opened);
-                        };
-                        lines.add("%s: %s (%s)".formatted(vendor.title(), version, opened.file()));
-                    } catch (DeviceException.LibraryMissing e) {
-                        lines.add("%s: cannot be used: %s".formatted(vendor.title(), e.getMessage()));
-                    }
-                }
+            Supplier<LibraryInfo> panama = () -> described(vendor, suitable(kind, linker.open(vendor)), "Panama");
+            try {
+                all.add(
+                        vendor == CudaLinker.Vendor.NCCL
+                                ? panama.get() // JCuda has no NCCL
+                                : bound(
+                                        kind.prefix(),
+                                        vendor,
+                                        panama,
+                                        () -> described(
+                                                vendor, suitable(kind, JCudaLibrary.open(vendor, linker)), "JCuda")));
+            } catch (DeviceException e) {
+                all.add(LibraryInfo.missing(vendor.title(), String.valueOf(e.getMessage())));
             }
         }
-        return lines;
+        return List.copyOf(all);
+    }
+
+    private static LibraryInfo described(CudaLinker.Vendor vendor, CudaLinker.Opened opened, String binding) {
+        String version = switch (vendor) {
+            case CUBLAS -> CublasPanama.version(opened);
+            case CUSOLVER -> CusolverPanama.version(opened);
+            case NCCL -> NcclLibrary.version(opened);
+        };
+        return LibraryInfo.found(vendor.title(), version, opened.file(), binding);
     }
 
     private static CublasBinding cublas(NativeDevice device, CudaLinker linker) {
         device.stream(); // the handle will be of the device that is current
         return bound(
-                device,
+                device.name(),
                 CudaLinker.Vendor.CUBLAS,
                 () -> new CublasPanama(opened(device, linker, CudaLinker.Vendor.CUBLAS), device.name()),
                 () -> JCudaLibrary.cublas(device, linker));
@@ -127,7 +117,7 @@ final class CudaLibraries implements VendorLibraries {
     private static CusolverBinding cusolver(NativeDevice device, CudaLinker linker) {
         device.stream();
         return bound(
-                device,
+                device.name(),
                 CudaLinker.Vendor.CUSOLVER,
                 () -> new CusolverPanama(opened(device, linker, CudaLinker.Vendor.CUSOLVER), device.name()),
                 () -> JCudaLibrary.cusolver(device, linker));
@@ -135,28 +125,28 @@ final class CudaLibraries implements VendorLibraries {
 
     /** A library that is there, and real for a real device and simulated for a simulated one. */
     static CudaLinker.Opened opened(NativeDevice device, CudaLinker linker, CudaLinker.Vendor vendor) {
-        return suitable(device, linker.open(vendor));
+        return suitable(device.kind(), linker.open(vendor));
     }
 
     /** The other sort would follow pointers that are not what it takes them for. */
-    static CudaLinker.Opened suitable(NativeDevice device, CudaLinker.Outcome outcome) {
+    static CudaLinker.Opened suitable(DeviceKind kind, CudaLinker.Outcome outcome) {
         return switch (outcome) {
             case CudaLinker.Missing(String reason) -> throw new DeviceException.LibraryMissing(reason);
             case CudaLinker.Opened library -> {
-                if (library.isSimulated() != (device.kind() == DeviceKind.CUDASIM)) {
+                if (library.isSimulated() != (kind == DeviceKind.CUDASIM)) {
                     throw new DeviceException.LibraryMissing("%s is a %s %s, of no use to %s"
                             .formatted(
                                     library.file(),
                                     library.isSimulated() ? "simulated" : "real",
                                     library.vendor().title(),
-                                    device.name()));
+                                    kind.prefix()));
                 }
                 yield library;
             }
         };
     }
 
-    private static <T> T bound(NativeDevice device, CudaLinker.Vendor vendor, Supplier<T> panama, Supplier<T> jcuda) {
+    private static <T> T bound(String device, CudaLinker.Vendor vendor, Supplier<T> panama, Supplier<T> jcuda) {
         String asked = System.getProperty(BINDING_PROPERTY, "");
         return switch (asked) {
             case "panama" -> panama.get();
@@ -174,7 +164,7 @@ final class CudaLibraries implements VendorLibraries {
         };
     }
 
-    private static <T> T fallback(NativeDevice device, CudaLinker.Vendor vendor, Supplier<T> jcuda, String reason) {
+    private static <T> T fallback(String device, CudaLinker.Vendor vendor, Supplier<T> jcuda, String reason) {
         T found;
         try {
             found = jcuda.get();
@@ -183,7 +173,7 @@ final class CudaLibraries implements VendorLibraries {
                     "%s: %s; nor through JCuda: %s".formatted(vendor.title(), reason, e.getMessage()));
         }
         CudaStatus.LOG.log(
-                Level.INFO, "{0}: {1} is called through JCuda, because: {2}", device.name(), vendor.title(), reason);
+                Level.INFO, "{0}: {1} is called through JCuda, because: {2}", device, vendor.title(), reason);
         return found;
     }
 
@@ -195,9 +185,24 @@ final class CudaLibraries implements VendorLibraries {
     @Override
     public CusolverSolver solver() {
         if (solver == null) {
-            solver = new CusolverSolver(device, cusolver(device, linker), CusolverSolver.Method.AUTO);
+            try {
+                solver = new CusolverSolver(device, cusolver(device, linker), CusolverSolver.Method.AUTO);
+            } catch (DeviceException.LibraryMissing e) {
+                throw new DeviceException.Unsupported(
+                        "%s has no decompositions: %s".formatted(device.name(), e.getMessage()));
+            }
         }
         return solver;
+    }
+
+    @Override
+    public String title() {
+        return blas.title();
+    }
+
+    @Override
+    public boolean multiplies() {
+        return true;
     }
 
     @Override
@@ -223,7 +228,7 @@ final class CudaLibraries implements VendorLibraries {
             device.rearrange(base, out); // cuBLAS adds to what is there
             baseFactor = product.baseFactor();
         }
-        blas.multiply(precision, together, product.factor(), product.a(), product.b(), baseFactor, out);
+        blas.multiply(product.precision(), together, product.factor(), product.a(), product.b(), baseFactor, out);
     }
 
     @Override

@@ -103,15 +103,28 @@ final class CusolverSolver implements Solver, AutoCloseable {
         return s.at(device, offset);
     }
 
+    private Method way(int rows, int cols) {
+        if (method != Method.AUTO) {
+            return method;
+        }
+        return Math.min(rows, cols) <= JACOBI_SIDE ? Method.JACOBI : Method.QR;
+    }
+
+    @Override
+    public String routine(int rows, int cols) {
+        return switch (way(rows, cols)) {
+            case JACOBI -> "gesvdj";
+            case POLAR -> "gesvdp";
+            case QR, AUTO -> "gesvd";
+        };
+    }
+
     /** Where the singular vectors go. */
     private record Factors(Matrix u, Matrix vt) {}
 
     private void decompose(Matrix a, MemorySegment s, Optional<Factors> factors) {
         requireFinite(a);
-        Method way = method;
-        if (way == Method.AUTO) {
-            way = Math.min(a.rows(), a.cols()) <= JACOBI_SIDE ? Method.JACOBI : Method.QR;
-        }
+        Method way = way(a.rows(), a.cols());
         if (way != Method.QR) {
             run(new AnyShape(a, s, factors, way == Method.POLAR));
         } else if (a.rows() <= a.cols()) {

@@ -58,6 +58,12 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
     long liveBytes();
 
     /**
+     * The most bytes it has held at once, workspaces and the room of libraries among them: what a model needs. What a
+     * library takes on its own is not in it.
+     */
+    long peakBytes();
+
+    /**
      * Matrix products on this device.
      *
      * @throws DeviceException.Unsupported when the device has no library for them; the message says why
@@ -127,10 +133,33 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
      * @param symmetric says that the result is, which halves the work: X X^T, or symmetric matrices that commute
      * @param out row-major without gaps, apart from the operands
      */
-    void multiply(double factor, MatrixBatch a, MatrixBatch b, boolean symmetric, MatrixBatch out);
+    default void multiply(double factor, MatrixBatch a, MatrixBatch b, boolean symmetric, MatrixBatch out) {
+        multiply(Precision.FP32, factor, a, b, symmetric, out);
+    }
+
+    /**
+     * The same in a precision of the caller's choice. It is the least: what is too small for tensor cores is computed
+     * in fp32.
+     *
+     * @throws DeviceException.Unsupported when this device does not {@linkplain #requirePrecision have} it
+     */
+    void multiply(Precision precision, double factor, MatrixBatch a, MatrixBatch b, boolean symmetric, MatrixBatch out);
 
     /** {@code out = factor A B + baseFactor base}; base like out, may be A or B. */
+    default void multiply(
+            double factor,
+            MatrixBatch a,
+            MatrixBatch b,
+            double baseFactor,
+            MatrixBatch base,
+            boolean symmetric,
+            MatrixBatch out) {
+        multiply(Precision.FP32, factor, a, b, baseFactor, base, symmetric, out);
+    }
+
+    /** The same in a precision of the caller's choice, which is the least. */
     void multiply(
+            Precision precision,
             double factor,
             MatrixBatch a,
             MatrixBatch b,
@@ -138,6 +167,17 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
             MatrixBatch base,
             boolean symmetric,
             MatrixBatch out);
+
+    /**
+     * Does nothing where {@link #multiply} takes this precision: {@link Precision#FP32} always, others on a GPU with
+     * cuBLAS.
+     *
+     * @throws DeviceException.Unsupported elsewhere
+     */
+    void requirePrecision(Precision precision);
+
+    /** What {@link #multiply} computes large products with, for logs and reports. */
+    String multipliesBy();
 
     /**
      * {@code y = x}, each with strides of its own: transposed, padded or cut out of a larger matrix. In either

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
 
 /**
@@ -24,6 +25,7 @@ final class DeviceMemory implements AutoCloseable, Runnable {
     private final Set<BufferMemory> open = ConcurrentHashMap.newKeySet();
     private final Set<Mark> marks = ConcurrentHashMap.newKeySet();
     private final AtomicBoolean closed = new AtomicBoolean();
+    private final AtomicLong peak = new AtomicLong();
 
     DeviceMemory(String deviceName, MemorySegment context) {
         this.deviceName = deviceName;
@@ -77,6 +79,7 @@ final class DeviceMemory implements AutoCloseable, Runnable {
             calls.check(
                     FedComuonNative.fcm_buffer_allocate(context(), bytes, address, calls.error()),
                     "fcm_buffer_allocate");
+            peak.accumulateAndGet(liveBytes(), Math::max);
             return address.get(FedComuonNative.C_POINTER, 0);
         }
     }
@@ -126,6 +129,11 @@ final class DeviceMemory implements AutoCloseable, Runnable {
             calls.check(FedComuonNative.fcm_live_bytes(context(), bytes, calls.error()), "fcm_live_bytes");
             return bytes.get(FedComuonNative.C_LONG, 0);
         }
+    }
+
+    /** The most that {@link #liveBytes} has been. */
+    long peakBytes() {
+        return peak.get();
     }
 
     @Override

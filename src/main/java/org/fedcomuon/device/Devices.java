@@ -1,12 +1,17 @@
 package org.fedcomuon.device;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.fedcomuon.internal.BackendLibrary;
 import org.fedcomuon.internal.NativeLibrary;
 import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
@@ -23,6 +28,7 @@ import org.fedcomuon.internal.bindings.fedcomuon.fcm_device_info;
  */
 public final class Devices {
     private static final Pattern NAME = Pattern.compile("(cpu|cuda|cudasim)(?::(\\d{1,6}))?");
+    private static final Path DRIVER = Path.of("/proc/driver/nvidia/version");
     private static final String SIMULATE_PROPERTY = "fedcomuon.cudasim";
 
     private Devices() {}
@@ -87,6 +93,37 @@ public final class Devices {
     }
 
     /**
+     * NVIDIA's libraries as devices of a kind would use them, and why not the ones that are not here. No GPU is needed
+     * to ask.
+     *
+     * @param device a name such as {@code cuda:0}, or {@code cuda} alone; a CPU has none of them
+     */
+    public static List<LibraryInfo> vendorLibraries(String device) {
+        Matcher matcher = named(device);
+        DeviceKind kind = DeviceKind.of(matcher.group(1));
+        return kind == DeviceKind.CPU ? List.of() : CudaLibraries.describe(kind);
+    }
+
+    /** What NVIDIA's driver says of itself, in one line; empty when none is loaded. */
+    public static Optional<String> driver() {
+        try (Stream<String> lines = Files.lines(DRIVER)) {
+            return lines.findFirst().map(line -> line.replaceAll("\\s+", " ").strip());
+        } catch (IOException | UncheckedIOException e) {
+            return Optional.empty(); // there is no such file without the driver
+        }
+    }
+
+    private static Matcher named(String name) {
+        Matcher matcher = NAME.matcher(name);
+        if (!matcher.matches()) {
+            throw new DeviceException.Unavailable(
+                    "no device is called '%s'; the names are cpu:0, cpu:1, ... and cuda:0, cuda:1, ..."
+                            .formatted(name));
+        }
+        return matcher;
+    }
+
+    /**
      * Opens a device with every core of this machine; the calling thread owns it.
      *
      * @param name {@code cpu:N} with any N, {@code cuda:N}, or {@code cudasim:N}
@@ -104,12 +141,7 @@ public final class Devices {
      * @param threads how many threads work on an operation, the calling one included
      */
     public static Device open(String name, int threads, InstructionSet instructionSet) {
-        Matcher matcher = NAME.matcher(name);
-        if (!matcher.matches()) {
-            throw new DeviceException.Unavailable(
-                    "no device is called '%s'; the names are cpu:0, cpu:1, ... and cuda:0, cuda:1, ..."
-                            .formatted(name));
-        }
+        Matcher matcher = named(name);
         DeviceKind kind = DeviceKind.of(matcher.group(1));
         int ordinal = matcher.group(2) == null ? 0 : Integer.parseInt(matcher.group(2));
         NativeCalls.requireLibrary();

@@ -33,24 +33,41 @@ final class JCudaLibrary {
 
     /** @throws DeviceException.LibraryMissing when JCuda or what it needs is not there */
     static CublasBinding cublas(NativeDevice device, CudaLinker linker) {
-        linker.preload(CudaLinker.Vendor.CUBLAS, List.of(CUBLAS));
-        load(CudaLinker.Vendor.CUBLAS, () -> {
-            JCublas2.setExceptionsEnabled(false); // statuses are ours to judge
-            JCublas2.initialize();
-        });
-        CudaLibraries.suitable(device, CudaLinker.open(CudaLinker.Vendor.CUBLAS, CUBLAS));
+        CudaLibraries.suitable(device.kind(), open(CudaLinker.Vendor.CUBLAS, linker));
         return new JCudaCublas(device.name());
     }
 
     /** @throws DeviceException.LibraryMissing when JCuda or what it needs is not there */
     static CusolverBinding cusolver(NativeDevice device, CudaLinker linker) {
-        linker.preload(CudaLinker.Vendor.CUSOLVER, List.of(CUSOLVER, "libcusolverMg.so.11"));
-        load(CudaLinker.Vendor.CUSOLVER, () -> {
-            JCusolver.setExceptionsEnabled(false);
-            JCusolver.initialize();
-        });
-        CudaLibraries.suitable(device, CudaLinker.open(CudaLinker.Vendor.CUSOLVER, CUSOLVER));
+        CudaLibraries.suitable(device.kind(), open(CudaLinker.Vendor.CUSOLVER, linker));
         return new JCudaCusolver(device.name());
+    }
+
+    /**
+     * Makes JCuda ready for a library, and tells which file that is.
+     *
+     * @throws DeviceException.LibraryMissing when JCuda or what it needs is not there
+     */
+    static CudaLinker.Outcome open(CudaLinker.Vendor vendor, CudaLinker linker) {
+        return switch (vendor) {
+            case CUBLAS -> {
+                linker.preload(vendor, List.of(CUBLAS));
+                load(vendor, () -> {
+                    JCublas2.setExceptionsEnabled(false); // statuses are ours to judge
+                    JCublas2.initialize();
+                });
+                yield CudaLinker.open(vendor, CUBLAS);
+            }
+            case CUSOLVER -> {
+                linker.preload(vendor, List.of(CUSOLVER, "libcusolverMg.so.11"));
+                load(vendor, () -> {
+                    JCusolver.setExceptionsEnabled(false);
+                    JCusolver.initialize();
+                });
+                yield CudaLinker.open(vendor, CUSOLVER);
+            }
+            case NCCL -> throw new DeviceException.LibraryMissing("JCuda has no NCCL");
+        };
     }
 
     /** The first failure is kept: a class that could not be initialized says nothing more the second time. */

@@ -141,6 +141,11 @@ final class NativeDevice implements Device {
     }
 
     @Override
+    public long peakBytes() {
+        return memory.peakBytes();
+    }
+
+    @Override
     public Blas blas() {
         return isHost() ? openBlas() : vendor().blas();
     }
@@ -343,12 +348,27 @@ final class NativeDevice implements Device {
     }
 
     @Override
-    public void multiply(double factor, MatrixBatch a, MatrixBatch b, boolean symmetric, MatrixBatch out) {
-        multiply(new VendorLibraries.Product(factor, a, b, 0.0, null, symmetric, out));
+    public void requirePrecision(Precision precision) {
+        if (precision != Precision.FP32 && (isHost() || !vendor().multiplies())) {
+            throw new DeviceException.Unsupported(
+                    "%s multiplies in fp32, not in %s: that takes a GPU and cuBLAS".formatted(name, precision));
+        }
+    }
+
+    @Override
+    public String multipliesBy() {
+        return isHost() || !vendor().multiplies() ? "fcm_multiply" : vendor().title();
     }
 
     @Override
     public void multiply(
+            Precision precision, double factor, MatrixBatch a, MatrixBatch b, boolean symmetric, MatrixBatch out) {
+        multiply(new VendorLibraries.Product(precision, factor, a, b, 0.0, null, symmetric, out));
+    }
+
+    @Override
+    public void multiply(
+            Precision precision,
             double factor,
             MatrixBatch a,
             MatrixBatch b,
@@ -363,7 +383,7 @@ final class NativeDevice implements Device {
             throw new DeviceException.InvalidOperand("%s is not shaped like %s, row-major without gaps"
                     .formatted(base.buffer().label(), out.buffer().label()));
         }
-        multiply(new VendorLibraries.Product(factor, a, b, baseFactor, base, symmetric, out));
+        multiply(new VendorLibraries.Product(precision, factor, a, b, baseFactor, base, symmetric, out));
     }
 
     private void multiply(VendorLibraries.Product product) {
@@ -394,6 +414,7 @@ final class NativeDevice implements Device {
                                     out.cols()));
         }
         MemorySegment context = context();
+        requirePrecision(product.precision());
         if (!isHost() && vendor().takes(product)) {
             vendor().multiply(product);
             return;

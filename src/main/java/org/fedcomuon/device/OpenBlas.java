@@ -287,4 +287,9 @@ final class OpenBlas implements Blas, Solver {
     private static int code(Triangle triangle) {
         return triangle == Triangle.UPPER ? OpenBlasNative.CblasUpper() : OpenBlasNative.CblasLower();
     }
+
+    @Override
+    public String routine(int rows, int cols) {
+        return "gesdd";
+    }
 }

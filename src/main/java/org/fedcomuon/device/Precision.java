@@ -1,9 +1,12 @@
 package org.fedcomuon.device;
 
+import java.util.Arrays;
+import java.util.Locale;
+
 /**
- * How exactly a GPU multiplies matrices of floats; sums are always kept in float32. The narrower ones run on tensor
- * cores and are several times faster, and Newton-Schulz forgives them: its result is a direction. Whoever compares a
- * GPU with a CPU wants {@link #FP32}.
+ * How exactly a GPU multiplies large matrices of floats; sums are always kept in float32. The narrower ones run on
+ * tensor cores and are several times faster, and Newton-Schulz forgives them: its result is a direction. Whoever
+ * compares a GPU with a CPU wants {@link #FP32}, which is also all that a CPU has.
  */
 public enum Precision {
     /** Every float as it is: 24 bits. */
@@ -11,5 +14,23 @@ public enum Precision {
     /** Factors rounded to 11 bits, with the range of a float. */
     TF32,
     /** Factors rounded to 8 bits, with the range of a float. */
-    BF16
+    BF16;
+
+    /**
+     * By its name, such as {@code tf32}.
+     *
+     * @throws IllegalArgumentException when there is none; the message says which there are
+     */
+    public static Precision parse(String name) {
+        return Arrays.stream(values())
+                .filter(precision -> precision.toString().equals(name))
+                .findFirst()
+                .orElseThrow(() -> new IllegalArgumentException(
+                        "no precision is called '%s'; there are fp32, tf32 and bf16".formatted(name)));
+    }
+
+    @Override
+    public String toString() {
+        return name().toLowerCase(Locale.ROOT);
+    }
 }

@@ -23,4 +23,7 @@ public interface Solver {
      * @throws DeviceException.NotFinite when {@code a} holds NaN
      */
     void singularValues(Matrix a, Buffer s, long sOffset);
+
+    /** The library's routine that decomposes a rows x cols matrix, such as {@code gesdd}; for logs and reports. */
+    String routine(int rows, int cols);
 }

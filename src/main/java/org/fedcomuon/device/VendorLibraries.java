@@ -15,6 +15,7 @@ interface VendorLibraries extends AutoCloseable {
      * @param base null for none
      */
     record Product(
+            Precision precision,
             double factor,
             MatrixBatch a,
             MatrixBatch b,
@@ -26,6 +27,12 @@ interface VendorLibraries extends AutoCloseable {
     Blas blas();
 
     Solver solver();
+
+    /** What computes products, with its version. */
+    String title();
+
+    /** Whether there is a library that {@link #takes} products at all. */
+    boolean multiplies();
 
     /** Whether {@link #multiply} works this product out, and not the kernel of ours. A matter of its sizes only. */
     boolean takes(Product product);
@@ -50,6 +57,16 @@ interface VendorLibraries extends AutoCloseable {
         @Override
         public Solver solver() {
             throw new DeviceException.Unsupported("%s has no decompositions: %s".formatted(device, reason));
+        }
+
+        @Override
+        public String title() {
+            throw new DeviceException.Unsupported("%s has no matrix library: %s".formatted(device, reason));
+        }
+
+        @Override
+        public boolean multiplies() {
+            return false;
         }
 
         @Override

@@ -9,6 +9,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import org.fedcomuon.device.Precision;
 import org.fedcomuon.device.StepRule;
 import org.fedcomuon.federation.ExchangeKind;
 import org.fedcomuon.linalg.Auto;
@@ -62,6 +63,7 @@ public final class Configuration {
                         return text;
                     }),
             Setting.integer("schulzSteps", 1, 100),
+            Setting.oneOf("precision", List.of("fp32", "tf32", "bf16")),
             Setting.oneOf("scale", List.of("none", "aspect", "rms")),
             Setting.oneOf("vectorRule", List.of("normalized", "plain")),
             Setting.notNegative("vectorRate")));
@@ -113,6 +115,7 @@ public final class Configuration {
         MethodChoice choice = MethodChoice.of(method);
         var given = new LinkedHashMap<String, String>();
         given.put("exchange", ExchangeKind.ORDERED.toString()); // what presets do not care about
+        given.put("precision", "fp32"); // all that a CPU has, so no preset needs to say it
         given.putAll(preset.settings());
         given.putAll(preset.methods().getOrDefault(method, Map.of()));
         given.putAll(changes);
@@ -226,16 +229,20 @@ public final class Configuration {
 
     private Orthogonalizer orthogonalizer() {
         String name = text("orthogonalizer");
+        Precision precision = Precision.parse(text("precision"));
         if (name.equals("exact")) {
+            if (precision != Precision.FP32) {
+                throw new ConfigurationException("precision = %s: exact is fp32 always".formatted(precision));
+            }
             return new ExactSvd();
         }
         Coefficients coefficients;
         try {
             coefficients = Coefficients.parse(text("coefficients"), Optional.of(integer("schulzSteps")));
             return switch (name) {
-                case "gram" -> new GramNewtonSchulz(coefficients);
-                case "auto" -> new Auto(coefficients);
-                default -> new NewtonSchulz(coefficients);
+                case "gram" -> new GramNewtonSchulz(coefficients, precision);
+                case "auto" -> new Auto(coefficients, precision);
+                default -> new NewtonSchulz(coefficients, precision);
             };
         } catch (IllegalArgumentException e) {
             throw new ConfigurationException(String.valueOf(e.getMessage()), e);

@@ -3,18 +3,26 @@ package org.fedcomuon.linalg;
 import java.lang.System.Logger.Level;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.ElementType;
+import org.fedcomuon.device.Precision;
 import org.fedcomuon.device.SmallSchulz;
 
 /**
  * {@link GramNewtonSchulz} for large matrices at least twice as long as wide, {@link NewtonSchulz} otherwise. What was
  * picked is in {@link Plan#path} and in the log.
+ *
+ * @param precision of the products of large matrices
  */
-public record Auto(Coefficients coefficients) implements Orthogonalizer {
+public record Auto(Coefficients coefficients, Precision precision) implements Orthogonalizer {
     private static final System.Logger LOG = System.getLogger(Orthogonalizer.class.getName());
+
+    /** In fp32. */
+    public Auto(Coefficients coefficients) {
+        this(coefficients, Precision.FP32);
+    }
 
     @Override
     public String name() {
-        return "auto " + coefficients;
+        return "auto " + coefficients + Workroom.inWords(precision);
     }
 
     /** What {@link #plan} will use. */
@@ -22,7 +30,7 @@ public record Auto(Coefficients coefficients) implements Orthogonalizer {
         int side = Math.min(rows, cols);
         boolean gram =
                 type == ElementType.FLOAT32 && side > SmallSchulz.longestSide() && Math.max(rows, cols) >= 2L * side;
-        return gram ? new GramNewtonSchulz(coefficients) : new NewtonSchulz(coefficients);
+        return gram ? new GramNewtonSchulz(coefficients, precision) : new NewtonSchulz(coefficients, precision);
     }
 
     @Override

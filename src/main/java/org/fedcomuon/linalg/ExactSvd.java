@@ -7,6 +7,7 @@ import org.fedcomuon.device.Device;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.Matrix;
 import org.fedcomuon.device.MatrixBatch;
+import org.fedcomuon.device.Precision;
 
 /**
  * {@code U V^T} of the compact singular value decomposition. Directions whose singular value is zero, up to rounding,
@@ -17,6 +18,12 @@ public record ExactSvd() implements Orthogonalizer {
     @Override
     public String name() {
         return "exact";
+    }
+
+    /** Always: whoever wants it exact does not want less. */
+    @Override
+    public Precision precision() {
+        return Precision.FP32;
     }
 
     @Override
@@ -117,7 +124,7 @@ public record ExactSvd() implements Orthogonalizer {
 
         @Override
         public String path() {
-            return "gesdd";
+            return device.solver().routine(rows, cols);
         }
     }
 }

@@ -6,6 +6,7 @@ import org.fedcomuon.device.Batch;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.MatrixBatch;
+import org.fedcomuon.device.Precision;
 import org.fedcomuon.device.SchulzStep;
 import org.fedcomuon.device.StepRule;
 
@@ -16,8 +17,10 @@ import org.fedcomuon.device.StepRule;
  * between restarts are refused.
  *
  * @param restarts after which steps, counted from 1 and ascending
+ * @param precision of the products
  */
-public record GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts) implements Orthogonalizer {
+public record GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts, Precision precision)
+        implements Orthogonalizer {
     /** How many steps rounding allows between two restarts in single precision. */
     public static final int LONGEST_RUN = 3;
 
@@ -35,9 +38,19 @@ public record GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts
         requireShort(coefficients.steps().size() - from);
     }
 
+    /** In fp32. */
+    public GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts) {
+        this(coefficients, restarts, Precision.FP32);
+    }
+
     /** With a restart after step 2 and every three steps from there. */
+    public GramNewtonSchulz(Coefficients coefficients, Precision precision) {
+        this(coefficients, usualRestarts(coefficients.steps().size()), precision);
+    }
+
+    /** The same in fp32. */
     public GramNewtonSchulz(Coefficients coefficients) {
-        this(coefficients, usualRestarts(coefficients.steps().size()));
+        this(coefficients, Precision.FP32);
     }
 
     private static void requireShort(int run) {
@@ -57,7 +70,7 @@ public record GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts
 
     @Override
     public String name() {
-        return "gram " + coefficients;
+        return "gram " + coefficients + Workroom.inWords(precision);
     }
 
     @Override
@@ -65,6 +78,7 @@ public record GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts
         if (type != ElementType.FLOAT32) {
             throw new IllegalArgumentException("the Gram form is for float32; exact and newton-schulz take float64");
         }
+        Workroom.requirePrecision(device, type, precision);
         return new Squares(device, count, rows, cols, scale);
     }
 
@@ -124,24 +138,24 @@ public record GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts
         /** R = X X^T, Q = I; the steps; X = Q X. */
         private void run(List<SchulzStep> steps) {
             boolean wide = rows <= cols;
-            device.multiply(1, wide ? x : x.transpose(), wide ? x.transpose() : x, true, r);
+            device.multiply(precision, 1, wide ? x : x.transpose(), wide ? x.transpose() : x, true, r);
             for (int i = 0; i < steps.size(); i++) {
                 SchulzStep step = steps.get(i);
-                device.multiply(step.c(), r, r, step.b(), r, true, z); // Z = b R + c R R
+                device.multiply(precision, step.c(), r, r, step.b(), r, true, z); // Z = b R + c R R
                 if (i == 0) {
                     plusIdentity(step.a());
                 } else {
-                    device.multiply(1, q, z, step.a(), q, true, spare); // Q = Q Z + a Q
+                    device.multiply(precision, 1, q, z, step.a(), q, true, spare); // Q = Q Z + a Q
                     MatrixBatch swap = q;
                     q = spare;
                     spare = swap;
                 }
                 if (i + 1 < steps.size()) {
-                    device.multiply(1, r, z, step.a(), r, true, spare); // R Z + a R
-                    device.multiply(1, z, spare, step.a(), spare, true, r); // R = Z (R Z) + a (R Z)
+                    device.multiply(precision, 1, r, z, step.a(), r, true, spare); // R Z + a R
+                    device.multiply(precision, 1, z, spare, step.a(), spare, true, r); // R = Z (R Z) + a (R Z)
                 }
             }
-            device.multiply(1, wide ? q : x, wide ? x : q, false, y);
+            device.multiply(precision, 1, wide ? q : x, wide ? x : q, false, y);
             MatrixBatch swap = x;
             x = y;
             y = swap;
@@ -155,7 +169,7 @@ public record GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts
 
         @Override
         public String path() {
-            return "Gram form";
+            return "Gram form, " + products(precision);
         }
     }
 }

@@ -29,6 +29,7 @@ public final class MuonPlan implements AutoCloseable {
     private MuonPlan(
             Orthogonalizer orthogonalizer, Device device, int clients, List<MatrixBlock> blocks, ScaleRule scale) {
         this.device = device;
+        Workroom.requirePrecision(device, ElementType.FLOAT32, orthogonalizer.precision());
         @Nullable
         Coefficients coefficients = switch (orthogonalizer) {
             case Auto auto -> auto.coefficients();

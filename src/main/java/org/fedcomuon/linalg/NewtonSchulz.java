@@ -6,27 +6,36 @@ import org.fedcomuon.device.Device;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.MatrixBatch;
 import org.fedcomuon.device.MatrixBlock;
+import org.fedcomuon.device.Precision;
 import org.fedcomuon.device.SchulzStep;
 import org.fedcomuon.device.SmallSchulz;
 
 /**
  * {@code X = M / ||M||}, then {@code X = a X + b (X X^T) X + c (X X^T)^2 X} for each tuple. Small matrices go to the
  * kernel that does it all in one call, larger ones to products that use symmetry.
+ *
+ * @param precision of the products of large matrices; the kernel for small ones computes in fp32 always
  */
-public record NewtonSchulz(Coefficients coefficients) implements Orthogonalizer {
+public record NewtonSchulz(Coefficients coefficients, Precision precision) implements Orthogonalizer {
+    /** In fp32. */
+    public NewtonSchulz(Coefficients coefficients) {
+        this(coefficients, Precision.FP32);
+    }
+
     @Override
     public String name() {
-        return "newton-schulz " + coefficients;
+        return "newton-schulz " + coefficients + Workroom.inWords(precision);
     }
 
     @Override
     public Plan plan(Device device, int count, int rows, int cols, ElementType type, ScaleRule scale) {
+        Workroom.requirePrecision(device, type, precision);
         if (type == ElementType.FLOAT64) {
             return new DoubleSchulz(device, count, rows, cols, scale, coefficients);
         }
         return Math.min(rows, cols) <= SmallSchulz.longestSide()
                 ? new OneCall(device, count, rows, cols, scale, coefficients)
-                : new Products(device, count, rows, cols, scale, coefficients);
+                : new Products(device, count, rows, cols, scale, coefficients, precision);
     }
 
     /** The whole iteration of all matrices in one native call, the step fused. */
@@ -62,14 +71,23 @@ public record NewtonSchulz(Coefficients coefficients) implements Orthogonalizer 
     /** Three products a step, one triangle of the two that are symmetric, sums folded in. */
     private static final class Products extends DirectionPlan {
         private final Coefficients coefficients;
+        private final Precision precision;
         private final MatrixBatch roomX;
         private final MatrixBatch roomY;
         private final MatrixBatch roomGram;
         private final MatrixBatch roomPoly;
 
-        Products(Device device, int count, int rows, int cols, ScaleRule scale, Coefficients coefficients) {
+        Products(
+                Device device,
+                int count,
+                int rows,
+                int cols,
+                ScaleRule scale,
+                Coefficients coefficients,
+                Precision precision) {
             super(device, count, rows, cols, ElementType.FLOAT32, scale);
             this.coefficients = coefficients;
+            this.precision = precision;
             roomX = matrices("X");
             roomY = matrices("Y");
             roomGram = squares("X X^T");
@@ -85,15 +103,15 @@ public record NewtonSchulz(Coefficients coefficients) implements Orthogonalizer 
             device.normalize(coefficients.divisor(), m, batch(x));
             for (SchulzStep step : coefficients.steps()) {
                 boolean wide = rows <= cols;
-                device.multiply(1, wide ? x : x.transpose(), wide ? x.transpose() : x, true, gram);
+                device.multiply(precision, 1, wide ? x : x.transpose(), wide ? x.transpose() : x, true, gram);
                 MatrixBatch b = gram;
                 double factor = step.b();
                 if (step.c() != 0) {
-                    device.multiply(step.c(), gram, gram, step.b(), gram, true, poly);
+                    device.multiply(precision, step.c(), gram, gram, step.b(), gram, true, poly);
                     b = poly;
                     factor = 1;
                 }
-                device.multiply(factor, wide ? b : x, wide ? x : b, step.a(), x, false, y);
+                device.multiply(precision, factor, wide ? b : x, wide ? x : b, step.a(), x, false, y);
                 MatrixBatch swap = x;
                 x = y;
                 y = swap;
@@ -104,7 +122,7 @@ public record NewtonSchulz(Coefficients coefficients) implements Orthogonalizer 
 
         @Override
         public String path() {
-            return "symmetric products";
+            return products(precision);
         }
     }
 }

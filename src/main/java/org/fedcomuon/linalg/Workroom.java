@@ -9,6 +9,7 @@ import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.MatrixBatch;
 import org.fedcomuon.device.Place;
+import org.fedcomuon.device.Precision;
 import org.jspecify.annotations.Nullable;
 
 /** What the plans have in common: a device, a shape, a scale, and buffers that are closed together. */
@@ -32,6 +33,26 @@ abstract class Workroom implements Plan {
         this.cols = cols;
         this.type = type;
         this.scale = rows == 0 || cols == 0 ? 1 : scale.scale(rows, cols);
+    }
+
+    /** Comes before any room is taken. */
+    static void requirePrecision(Device device, ElementType type, Precision precision) {
+        device.requirePrecision(precision);
+        if (type == ElementType.FLOAT64 && precision != Precision.FP32) {
+            throw new IllegalArgumentException("%s is for float32; float64 is computed as it is".formatted(precision));
+        }
+    }
+
+    /** For the end of a name; the usual goes without saying. */
+    static String inWords(Precision precision) {
+        return precision == Precision.FP32 ? "" : " in " + precision;
+    }
+
+    /** What the products of a plan are, for its path. */
+    final String products(Precision precision) {
+        return device.isHost()
+                ? "symmetric products"
+                : "products by %s in %s".formatted(device.multipliesBy(), precision);
     }
 
     final long size() {

@@ -1,6 +1,7 @@
 package org.fedcomuon.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -74,6 +75,28 @@ class LauncherIT {
     }
 
     @Test
+    void devicesWithTheLibrariesOfGpus() throws Exception {
+        assumeTrue(
+                Files.exists(ROOT.resolve("target/native/cpu/libfedcomuon_cudasim.so")),
+                "the simulated devices have not been built");
+        Run run = fedcomuon("-Dfedcomuon.cudasim=true", "devices");
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out().lines())
+                .anyMatch(line -> line.startsWith("cudasim:3 "))
+                .anyMatch(line -> line.matches("cudasim   cuBLAS 13\\.0\\.0 through Panama \\(.*\\)"))
+                .anyMatch(line -> line.startsWith("cudasim   NCCL 2."));
+        JsonNode json = JsonMapper.shared()
+                .readTree(fedcomuon("-Dfedcomuon.cudasim=true", "devices", "--json")
+                        .out());
+        assertThat(json.get("vendor_libraries")
+                        .get("cudasim")
+                        .get(1)
+                        .get("binding")
+                        .asString())
+                .isEqualTo("Panama");
+    }
+
+    @Test
     void aMissingLibrary() throws Exception {
         assertOneLine(
                 fedcomuon("-Dfedcomuon.native.library=/no/such/lib.so", "devices"), "/no/such/lib.so", "no such file");
@@ -139,6 +162,16 @@ class LauncherIT {
         assertOneLine(fedcomuon("", "device"), "device", "devices");
         assertOneLine(fedcomuon("", "bench", "compose", "--elements", "10"), "--elements 10");
         assertOneLine(fedcomuon(""), "no command");
+    }
+
+    @Test
+    void testsTakeFewOptions() throws Exception {
+        assertOneLine(fedcomuon("", "test", "--gpus"), "test --gpus: no such option", "--gpu");
+        assertOneLine(fedcomuon("", "test", "--gpu", "--devices"), "--devices", "cuda:0,cuda:1");
+        assertOneLine(fedcomuon("", "test", "--devices", "cudasim:0"), "--devices cudasim:0: goes with test --gpu");
+        Run help = fedcomuon("", "test", "--help");
+        assertThat(help.exitCode()).as(help.err()).isZero();
+        assertThat(help.out()).contains("--gpu", "gpu-report.json");
     }
 
     @Test

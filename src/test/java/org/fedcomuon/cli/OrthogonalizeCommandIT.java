@@ -2,6 +2,7 @@ package org.fedcomuon.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -11,10 +12,12 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import org.fedcomuon.device.ElementType;
+import org.fedcomuon.device.TestDevices;
 import org.fedcomuon.format.Npy;
 import org.fedcomuon.format.NpyArray;
 import org.junit.jupiter.api.Test;
@@ -92,6 +95,48 @@ class OrthogonalizeCommandIT {
         assertThat(json.get("alignment").asDouble()).isCloseTo(1, within(1e-6));
         assertThat(json.get("orthogonality_error").asDouble()).isLessThan(1e-5);
         assertThat(json.get("path").asString()).isEqualTo("gesdd");
+    }
+
+    @Test
+    void aPrecisionThatACpuHasNotIsRefused() throws Exception {
+        Path in = write("in.npy", false, List.of(2L, 2L), 3, 0, 0, 4);
+        Path out = temporary.resolve("out.npy");
+        assertRefused(
+                run("orthogonalize", in, out, "--precision", "tf32"),
+                "auto jordan x 5 in tf32: cpu:0 multiplies in fp32, not in tf32: that takes a GPU and cuBLAS");
+        assertRefused(run("orthogonalize", in, out, "--precision", "fp16"), "'fp16'", "fp32, tf32 and bf16");
+        assertRefused(
+                run("orthogonalize", in, out, "--method", "exact", "--precision", "bf16"),
+                "--precision bf16: exact is fp32 always");
+        assertThat(run("orthogonalize", in, out, "--precision", "fp32").exitCode())
+                .isZero();
+    }
+
+    @Test
+    void aSimulatedGpuTakesEach() throws Exception {
+        assumeTrue(TestDevices.simulated().findAny().isPresent(), "the simulated devices have not been built");
+        Path in = write("large.npy", false, List.of(129L, 131L), normal(129 * 131));
+        Path out = temporary.resolve("out.npy");
+        var results = new ArrayList<float[]>();
+        for (String precision : List.of("fp32", "tf32", "bf16")) {
+            Result result = run(
+                    "orthogonalize",
+                    in,
+                    out,
+                    "--method",
+                    "newton-schulz",
+                    "--device",
+                    "cudasim:0",
+                    "--precision",
+                    precision,
+                    "--json");
+            assertThat(result.exitCode()).as(result.err()).isZero();
+            assertThat(JsonMapper.shared().readTree(result.out()).get("path").asString())
+                    .isEqualTo("products by cuBLAS 13.0.0 in " + precision);
+            results.add(read(out, List.of(129L, 131L)));
+        }
+        assertThat(results.get(1)).isNotEqualTo(results.get(0));
+        assertThat(results.get(2)).isNotEqualTo(results.get(1));
     }
 
     @Test

@@ -3,54 +3,49 @@ package org.fedcomuon.device;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.Parameter;
+import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
-/** OpenBLAS through Panama, row-major, in both precisions, against plain loops. */
+/**
+ * A device's matrix library through Panama, OpenBLAS or cuBLAS and cuSOLVER, row-major, in both precisions, against
+ * plain loops.
+ */
+@GpuSuite
+@ParameterizedClass
+@MethodSource("org.fedcomuon.device.TestDevices#names")
 class BlasIT {
+    @Parameter
+    private String name;
+
     private Device device;
     private Operands operands;
 
     @BeforeEach
     void open() {
-        device = Devices.open("cpu:0");
+        device = TestDevices.open(name);
         operands = new Operands(device, 5);
+        assumeTrue(TestDevices.decomposes(device), "no libraries for " + name);
     }
 
     @AfterEach
     void close() {
-        operands.close();
-        device.close();
+        if (device != null) { // a GPU may not be there
+            operands.close();
+            assertThat(device.liveBytes()).isZero();
+            device.close();
+        }
     }
 
     private Matrix normal(ElementType type, int rows, int cols) {
-        int stride = cols + 3;
-        Buffer buffer = operands.allocate(rows + " x " + cols, type, 2 + (long) rows * stride);
-        for (int i = 0; i < buffer.length(); i++) {
-            if (type == ElementType.FLOAT32) {
-                buffer.copyIn(i, (float) operands.normal());
-            } else {
-                buffer.copyIn(i, operands.normal());
-            }
-        }
-        return new Matrix(buffer, 2, rows, cols, stride);
-    }
-
-    private static double[] values(Matrix matrix) {
-        var result = new double[matrix.rows() * matrix.cols()];
-        for (int i = 0; i < matrix.rows(); i++) {
-            for (int j = 0; j < matrix.cols(); j++) {
-                long at = matrix.offset() + (long) i * matrix.stride() + j;
-                result[i * matrix.cols() + j] = matrix.buffer().type() == ElementType.FLOAT32
-                        ? matrix.buffer().toFloats(at, 1)[0]
-                        : matrix.buffer().toDoubles(at, 1)[0];
-            }
-        }
-        return result;
+        return operands.matrix(type, rows, cols, cols + 3);
     }
 
     private static double tolerance(ElementType type) {
@@ -71,13 +66,15 @@ class BlasIT {
                 Matrix a = opA == Blas.Op.NONE ? normal(type, 5, 7) : normal(type, 7, 5);
                 Matrix b = opB == Blas.Op.NONE ? normal(type, 7, 4) : normal(type, 4, 7);
                 Matrix c = normal(type, 5, 4);
-                double[] left = opA == Blas.Op.NONE ? values(a) : Reference.transpose(values(a), 7, 5);
-                double[] right = opB == Blas.Op.NONE ? values(b) : Reference.transpose(values(b), 4, 7);
+                double[] left =
+                        opA == Blas.Op.NONE ? Operands.values(a) : Reference.transpose(Operands.values(a), 7, 5);
+                double[] right =
+                        opB == Blas.Op.NONE ? Operands.values(b) : Reference.transpose(Operands.values(b), 4, 7);
                 double[] expected = Reference.minus(
                         Reference.scaled(1.5, Reference.product(left, right, 5, 7, 4)),
-                        Reference.scaled(0.5, values(c)));
+                        Reference.scaled(0.5, Operands.values(c)));
                 device.blas().gemm(opA, opB, 1.5, a, b, -0.5, c);
-                assertNear(values(c), expected, tolerance(type));
+                assertNear(Operands.values(c), expected, tolerance(type));
             }
         }
     }
@@ -90,13 +87,13 @@ class BlasIT {
                 Matrix a = normal(type, 5, 6);
                 int side = op == Blas.Op.NONE ? 5 : 6;
                 Matrix c = normal(type, side, side);
-                double[] before = values(c);
-                double[] flipped = Reference.transpose(values(a), 5, 6);
+                double[] before = Operands.values(c);
+                double[] flipped = Reference.transpose(Operands.values(a), 5, 6);
                 double[] full = op == Blas.Op.NONE
-                        ? Reference.product(values(a), flipped, 5, 6, 5)
-                        : Reference.product(flipped, values(a), 6, 5, 6);
+                        ? Reference.product(Operands.values(a), flipped, 5, 6, 5)
+                        : Reference.product(flipped, Operands.values(a), 6, 5, 6);
                 device.blas().syrk(triangle, op, 2, a, 0.5, c);
-                double[] after = values(c);
+                double[] after = Operands.values(c);
                 for (int i = 0; i < side; i++) {
                     for (int j = 0; j < side; j++) {
                         boolean written = triangle == Blas.Triangle.UPPER ? j >= i : j <= i;
@@ -118,7 +115,7 @@ class BlasIT {
                 Matrix a = normal(type, n, n); // not symmetric: the other triangle must not be read
                 Matrix b = normal(type, 4, 6);
                 Matrix c = normal(type, 4, 6);
-                double[] whole = values(a);
+                double[] whole = Operands.values(a);
                 for (int i = 0; i < n; i++) {
                     for (int j = 0; j < i; j++) {
                         if (triangle == Blas.Triangle.UPPER) {
@@ -129,11 +126,11 @@ class BlasIT {
                     }
                 }
                 double[] product = side == Blas.Side.LEFT
-                        ? Reference.product(whole, values(b), 4, 4, 6)
-                        : Reference.product(values(b), whole, 4, 6, 6);
-                double[] expected = Reference.minus(Reference.scaled(3, product), values(c));
+                        ? Reference.product(whole, Operands.values(b), 4, 4, 6)
+                        : Reference.product(Operands.values(b), whole, 4, 6, 6);
+                double[] expected = Reference.minus(Reference.scaled(3, product), Operands.values(c));
                 device.blas().symm(side, triangle, 3, a, b, -1, c);
-                assertNear(values(c), expected, tolerance(type));
+                assertNear(Operands.values(c), expected, tolerance(type));
             }
         }
     }
@@ -145,20 +142,20 @@ class BlasIT {
         for (int[] shape : shapes) {
             int rank = Math.min(shape[0], shape[1]);
             Matrix a = normal(type, shape[0], shape[1]);
-            double[] original = values(a);
+            double[] original = Operands.values(a);
             Matrix u = normal(type, shape[0], rank);
             Matrix vt = normal(type, rank, shape[1]);
             Buffer s = operands.allocate("s", type, rank + 1);
             device.solver().svd(a, s, 1, u, vt);
-            double[] singular = values(new Matrix(s, 1, 1, rank, rank));
-            double[] scaled = values(u);
+            double[] singular = Operands.values(new Matrix(s, 1, 1, rank, rank));
+            double[] scaled = Operands.values(u);
             for (int i = 0; i < scaled.length; i++) {
                 scaled[i] *= singular[i % rank];
             }
             double bound = 10 * tolerance(type);
-            assertNear(Reference.product(scaled, values(vt), shape[0], rank, shape[1]), original, bound);
-            assertOrthonormal(Reference.transpose(values(u), shape[0], rank), rank, shape[0], bound);
-            assertOrthonormal(values(vt), rank, shape[1], bound);
+            assertNear(Reference.product(scaled, Operands.values(vt), shape[0], rank, shape[1]), original, bound);
+            assertOrthonormal(Reference.transpose(Operands.values(u), shape[0], rank), rank, shape[0], bound);
+            assertOrthonormal(Operands.values(vt), rank, shape[1], bound);
             for (int i = 1; i < rank; i++) {
                 assertThat(singular[i]).isBetween(0.0, singular[i - 1]);
             }

@@ -19,6 +19,7 @@ import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Lifetimes that cannot be got wrong quietly. */
+@GpuSuite
 @ParameterizedClass
 @MethodSource("org.fedcomuon.device.TestDevices#names")
 class BufferIT {
@@ -27,7 +28,7 @@ class BufferIT {
 
     @Test
     void aNewBufferIsZeroAndKeepsWhatIsWritten() {
-        try (Device device = Devices.open(name);
+        try (Device device = TestDevices.open(name);
                 Buffer floats = device.allocate("floats", ElementType.FLOAT32, 600_000);
                 Buffer doubles = device.allocate("doubles", ElementType.FLOAT64, 3)) {
             assertThat(floats.toFloats(0, 600_000)).containsOnly(0f);
@@ -49,7 +50,7 @@ class BufferIT {
 
     @Test
     void copiesOutsideTheBufferAreRefused() {
-        try (Device device = Devices.open(name);
+        try (Device device = TestDevices.open(name);
                 Buffer buffer = device.allocate("x", ElementType.FLOAT32, 4)) {
             assertThatThrownBy(() -> buffer.copyIn(3, 1f, 2f)).isInstanceOf(DeviceException.InvalidOperand.class);
             assertThatThrownBy(() -> buffer.copyIn(-1, 1f)).isInstanceOf(DeviceException.InvalidOperand.class);
@@ -61,7 +62,7 @@ class BufferIT {
 
     @Test
     void closingTwiceIsFineAndUsingAfterwardsIsNot() {
-        try (Device device = Devices.open(name)) {
+        try (Device device = TestDevices.open(name)) {
             Buffer buffer = device.allocate("momentum", ElementType.FLOAT32, 10);
             Batch batch = buffer.batch(1, 10);
             buffer.close();
@@ -78,7 +79,7 @@ class BufferIT {
 
     @Test
     void aClosedDeviceRefusesEverything() {
-        Device device = Devices.open(name);
+        Device device = TestDevices.open(name);
         device.close();
         assertThatCode(device::close).doesNotThrowAnyException();
         assertThatThrownBy(() -> device.allocate("x", ElementType.FLOAT32, 1))
@@ -90,8 +91,8 @@ class BufferIT {
 
     @Test
     void aBufferOfAnotherDeviceIsRefused() {
-        try (Device here = Devices.open(name);
-                Device there = Devices.open(TestDevices.other(name));
+        try (Device here = TestDevices.open(name);
+                Device there = TestDevices.open(TestDevices.other(name));
                 Buffer x = here.allocate("x", ElementType.FLOAT32, 8);
                 Buffer y = there.allocate("y", ElementType.FLOAT32, 8)) {
             assertThatThrownBy(() -> here.ema(0.5, x.batch(1, 8), y.batch(1, 8)))
@@ -102,8 +103,8 @@ class BufferIT {
 
     @Test
     void copiesBetweenDevices() {
-        try (Device here = Devices.open(name);
-                Device there = Devices.open(TestDevices.other(name));
+        try (Device here = TestDevices.open(name);
+                Device there = TestDevices.open(TestDevices.other(name));
                 Buffer x = here.allocate("x", ElementType.FLOAT32, 8);
                 Buffer y = there.allocate("y", ElementType.FLOAT32, 8);
                 Buffer doubles = here.allocate("z", ElementType.FLOAT64, 8)) {
@@ -120,7 +121,7 @@ class BufferIT {
 
     @Test
     void theHostTouchesOnlyItsOwnMemory() {
-        try (Device device = Devices.open(name)) {
+        try (Device device = TestDevices.open(name)) {
             Buffer buffer = device.allocate("momentum", ElementType.FLOAT32, 10);
             buffer.copyIn(4, 1f);
             assertThat(buffer.address()).isNotZero();
@@ -142,7 +143,7 @@ class BufferIT {
 
     @Test
     void aMirrorCarriesValuesBothWays() {
-        try (Device device = Devices.open(name);
+        try (Device device = TestDevices.open(name);
                 Buffer x = device.allocate("x", ElementType.FLOAT32, 6);
                 Buffer y = device.allocate("y", ElementType.FLOAT32, 6)) {
             Mirror mirror = x.mirror();
@@ -173,7 +174,7 @@ class BufferIT {
 
     @Test
     void fillsAndCopiesHostMemoryOfAnyKind() {
-        try (Device device = Devices.open(name);
+        try (Device device = TestDevices.open(name);
                 Arena arena = Arena.ofConfined();
                 Buffer floats = device.allocate("floats", ElementType.FLOAT32, 300_001);
                 Buffer doubles = device.allocate("doubles", ElementType.FLOAT64, 3)) {
@@ -197,7 +198,7 @@ class BufferIT {
 
     @Test
     void copiesBetweenADeviceAndTheCpu() {
-        try (Device device = Devices.open(name);
+        try (Device device = TestDevices.open(name);
                 Device cpu = Devices.open("cpu:7");
                 Buffer x = device.allocate("x", ElementType.FLOAT32, 4);
                 Buffer y = cpu.allocate("y", ElementType.FLOAT32, 4)) {
@@ -212,7 +213,7 @@ class BufferIT {
 
     @Test
     void moreMemoryThanThereIsIsRefused() {
-        try (Device device = Devices.open(name)) {
+        try (Device device = TestDevices.open(name)) {
             assertThatThrownBy(() -> device.allocate("huge", ElementType.FLOAT32, 1L << 50))
                     .isInstanceOf(DeviceException.OutOfMemory.class)
                     .hasMessageContaining("bytes asked");
@@ -226,7 +227,7 @@ class BufferIT {
 
     @Test
     void aDeviceBelongsToItsThread() throws InterruptedException {
-        try (Device device = Devices.open(name);
+        try (Device device = TestDevices.open(name);
                 Buffer x = device.allocate("x", ElementType.FLOAT32, 8)) {
             assertThat(failureOn(Thread.ofPlatform(), () -> device.average(x.batch(1, 8))))
                     .isInstanceOf(WrongThreadException.class)
@@ -235,7 +236,7 @@ class BufferIT {
             assertThat(failureOn(Thread.ofPlatform(), x::close)).isNull();
             assertThat(device.liveBytes()).isZero();
         }
-        assertThat(failureOn(Thread.ofVirtual(), () -> Devices.open(name)))
+        assertThat(failureOn(Thread.ofVirtual(), () -> TestDevices.open(name)))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("virtual");
     }
@@ -257,7 +258,7 @@ class BufferIT {
     @Test
     void buffersLeftOpenAreReportedWhenTheDeviceCloses() {
         List<String> log = captureWarnings(Device.class, () -> {
-            Device device = Devices.open(name);
+            Device device = TestDevices.open(name);
             Buffer forgotten = device.allocate("forgotten", ElementType.FLOAT32, 100);
             Buffer closed = device.allocate("closed", ElementType.FLOAT32, 100);
             closed.close();
@@ -269,7 +270,7 @@ class BufferIT {
 
     @Test
     void aBufferNobodyHoldsIsReportedAndFreed() {
-        try (Device device = Devices.open(name)) {
+        try (Device device = TestDevices.open(name)) {
             List<String> log = captureWarnings(Buffer.class, () -> {
                 device.allocate("dropped", ElementType.FLOAT32, 100);
                 // The collector decides when; a bounded wait for something that always comes.

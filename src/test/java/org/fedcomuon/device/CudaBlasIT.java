@@ -12,7 +12,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** cuBLAS and cuSOLVER through Panama on a simulated device, row-major, in both precisions, against plain loops. */
+/**
+ * What cuBLAS and cuSOLVER have beyond {@link BlasIT}, on a simulated device: every way to decompose, batches, narrow
+ * precisions, and failures.
+ */
 class CudaBlasIT {
     private NativeDevice device;
     private Operands operands;
@@ -35,35 +38,7 @@ class CudaBlasIT {
     }
 
     private Matrix normal(ElementType type, int rows, int cols) {
-        return filled(type, rows, cols, true);
-    }
-
-    private Matrix filled(ElementType type, int rows, int cols, boolean gaps) {
-        int stride = gaps ? cols + 3 : cols;
-        Buffer buffer = operands.allocate(rows + " x " + cols, type, 2 + (long) rows * stride);
-        var values = new double[(int) buffer.length()];
-        var floats = new float[values.length];
-        for (int i = 0; i < values.length; i++) {
-            values[i] = operands.normal();
-            floats[i] = (float) values[i];
-        }
-        if (type == ElementType.FLOAT32) {
-            buffer.copyIn(0, floats);
-        } else {
-            buffer.copyIn(0, values);
-        }
-        return new Matrix(buffer, 2, rows, cols, stride);
-    }
-
-    private static double[] values(Matrix matrix) {
-        double[] all = matrix.buffer().toDoubles(0, (int) matrix.buffer().length());
-        var result = new double[matrix.rows() * matrix.cols()];
-        for (int i = 0; i < matrix.rows(); i++) {
-            for (int j = 0; j < matrix.cols(); j++) {
-                result[i * matrix.cols() + j] = all[(int) matrix.offset() + i * matrix.stride() + j];
-            }
-        }
-        return result;
+        return operands.matrix(type, rows, cols, cols + 3);
     }
 
     private static double tolerance(ElementType type) {
@@ -77,81 +52,6 @@ class CudaBlasIT {
     }
 
     @ParameterizedTest
-    @EnumSource(ElementType.class)
-    void gemmInAllFourOrientations(ElementType type) {
-        for (Blas.Op opA : Blas.Op.values()) {
-            for (Blas.Op opB : Blas.Op.values()) {
-                Matrix a = opA == Blas.Op.NONE ? normal(type, 5, 7) : normal(type, 7, 5);
-                Matrix b = opB == Blas.Op.NONE ? normal(type, 7, 4) : normal(type, 4, 7);
-                Matrix c = normal(type, 5, 4);
-                double[] left = opA == Blas.Op.NONE ? values(a) : Reference.transpose(values(a), 7, 5);
-                double[] right = opB == Blas.Op.NONE ? values(b) : Reference.transpose(values(b), 4, 7);
-                double[] expected = Reference.minus(
-                        Reference.scaled(1.5, Reference.product(left, right, 5, 7, 4)),
-                        Reference.scaled(0.5, values(c)));
-                device.blas().gemm(opA, opB, 1.5, a, b, -0.5, c);
-                assertNear(values(c), expected, tolerance(type));
-            }
-        }
-    }
-
-    @ParameterizedTest
-    @EnumSource(ElementType.class)
-    void syrkWritesOneTriangle(ElementType type) {
-        for (Blas.Op op : Blas.Op.values()) {
-            for (Blas.Triangle triangle : Blas.Triangle.values()) {
-                Matrix a = normal(type, 5, 6);
-                int side = op == Blas.Op.NONE ? 5 : 6;
-                Matrix c = normal(type, side, side);
-                double[] before = values(c);
-                double[] flipped = Reference.transpose(values(a), 5, 6);
-                double[] full = op == Blas.Op.NONE
-                        ? Reference.product(values(a), flipped, 5, 6, 5)
-                        : Reference.product(flipped, values(a), 6, 5, 6);
-                device.blas().syrk(triangle, op, 2, a, 0.5, c);
-                double[] after = values(c);
-                for (int i = 0; i < side; i++) {
-                    for (int j = 0; j < side; j++) {
-                        boolean written = triangle == Blas.Triangle.UPPER ? j >= i : j <= i;
-                        int at = i * side + j;
-                        double expected = written ? 2 * full[at] + 0.5 * before[at] : before[at];
-                        assertThat(after[at]).isCloseTo(expected, within(tolerance(type)));
-                    }
-                }
-            }
-        }
-    }
-
-    @ParameterizedTest
-    @EnumSource(ElementType.class)
-    void symmReadsOneTriangle(ElementType type) {
-        for (Blas.Side side : Blas.Side.values()) {
-            for (Blas.Triangle triangle : Blas.Triangle.values()) {
-                int n = side == Blas.Side.LEFT ? 4 : 6;
-                Matrix a = normal(type, n, n); // not symmetric: the other triangle must not be read
-                Matrix b = normal(type, 4, 6);
-                Matrix c = normal(type, 4, 6);
-                double[] whole = values(a);
-                for (int i = 0; i < n; i++) {
-                    for (int j = 0; j < i; j++) {
-                        if (triangle == Blas.Triangle.UPPER) {
-                            whole[i * n + j] = whole[j * n + i];
-                        } else {
-                            whole[j * n + i] = whole[i * n + j];
-                        }
-                    }
-                }
-                double[] product = side == Blas.Side.LEFT
-                        ? Reference.product(whole, values(b), 4, 4, 6)
-                        : Reference.product(values(b), whole, 4, 6, 6);
-                double[] expected = Reference.minus(Reference.scaled(3, product), values(c));
-                device.blas().symm(side, triangle, 3, a, b, -1, c);
-                assertNear(values(c), expected, tolerance(type));
-            }
-        }
-    }
-
-    @ParameterizedTest
     @EnumSource(CusolverSolver.Method.class)
     void svdOfWideTallAndSquareByEveryMethod(CusolverSolver.Method method) {
         int[][] shapes = {{5, 9}, {9, 5}, {6, 6}, {1, 7}, {7, 1}, {40, 70}};
@@ -160,7 +60,7 @@ class CudaBlasIT {
                 for (int[] shape : shapes) {
                     int rank = Math.min(shape[0], shape[1]);
                     Matrix a = normal(type, shape[0], shape[1]);
-                    double[] original = values(a);
+                    double[] original = Operands.values(a);
                     Matrix again = Matrix.of(operands.allocate("again", type, original.length), 0, shape[0], shape[1]);
                     device.rearrange(
                             new MatrixBatch(a.buffer(), a.offset(), 1, 0, shape[0], shape[1], a.stride(), 1),
@@ -170,14 +70,15 @@ class CudaBlasIT {
                     Buffer s = operands.allocate("s", type, rank + 1);
                     solver.svd(a, s, 1, u, vt);
                     double[] singular = s.toDoubles(1, rank);
-                    double[] scaled = values(u);
+                    double[] scaled = Operands.values(u);
                     for (int i = 0; i < scaled.length; i++) {
                         scaled[i] *= singular[i % rank];
                     }
                     double bound = 10 * tolerance(type);
-                    assertNear(Reference.product(scaled, values(vt), shape[0], rank, shape[1]), original, bound);
-                    assertOrthonormal(Reference.transpose(values(u), shape[0], rank), rank, shape[0], bound);
-                    assertOrthonormal(values(vt), rank, shape[1], bound);
+                    assertNear(
+                            Reference.product(scaled, Operands.values(vt), shape[0], rank, shape[1]), original, bound);
+                    assertOrthonormal(Reference.transpose(Operands.values(u), shape[0], rank), rank, shape[0], bound);
+                    assertOrthonormal(Operands.values(vt), rank, shape[1], bound);
                     Buffer alone = operands.allocate("alone", type, rank);
                     solver.singularValues(again, alone, 0);
                     assertNear(alone.toDoubles(0, rank), singular, bound);
@@ -240,21 +141,24 @@ class CudaBlasIT {
             for (int[] shape : new int[][] {{5, 8}, {8, 5}, {6, 6}}) {
                 Matrix a = normal(ElementType.FLOAT64, shape[0], shape[1]);
                 int rank = Math.min(shape[0], shape[1]);
-                double[] original = values(a);
+                double[] original = Operands.values(a);
                 solver.polarFactor(a);
-                double[] factor = values(a);
+                double[] factor = Operands.values(a);
                 boolean wide = shape[0] <= shape[1];
                 assertOrthonormal(
                         wide ? factor : Reference.transpose(factor, shape[0], shape[1]),
                         rank,
                         Math.max(shape[0], shape[1]),
                         1e-12);
-                Matrix b = filled(ElementType.FLOAT64, shape[0], shape[1], false);
+                Matrix b = operands.matrix(ElementType.FLOAT64, shape[0], shape[1], shape[1]);
                 b.buffer().copyIn(2, original);
                 Matrix u = normal(ElementType.FLOAT64, shape[0], rank);
                 Matrix vt = normal(ElementType.FLOAT64, rank, shape[1]);
                 solver.svd(b, operands.doubles("s", rank), 0, u, vt);
-                assertNear(factor, Reference.product(values(u), values(vt), shape[0], rank, shape[1]), 1e-11);
+                assertNear(
+                        factor,
+                        Reference.product(Operands.values(u), Operands.values(vt), shape[0], rank, shape[1]),
+                        1e-11);
             }
         }
     }

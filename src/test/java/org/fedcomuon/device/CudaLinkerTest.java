@@ -47,9 +47,24 @@ class CudaLinkerTest {
 
     @Test
     void everyLibraryHasALine() {
-        assertThat(CudaLibraries.describe())
-                .hasSize(CudaLinker.Vendor.values().length)
-                .allSatisfy(line -> assertThat(line).matches("(cuBLAS|cuSOLVER|NCCL): .+"));
+        assertThat(Devices.vendorLibraries("cuda"))
+                .extracting(LibraryInfo::name)
+                .containsExactly("cuBLAS", "cuSOLVER", "NCCL");
+        assertThat(Devices.vendorLibraries("cuda"))
+                .allSatisfy(library -> assertThat(library.toString()).doesNotContain("\n"));
+        assertThat(Devices.vendorLibraries("cpu:0")).isEmpty();
+    }
+
+    @Test
+    void theSimulatedOnesAreTold() {
+        Simulated.open(0).close();
+        assertThat(Devices.vendorLibraries("cudasim:1"))
+                .extracting(LibraryInfo::toString)
+                .satisfiesExactly(
+                        line -> assertThat(line)
+                                .matches("cuBLAS 13\\.0\\.0 through Panama \\(.*libcublas\\.so\\.13\\)"),
+                        line -> assertThat(line).matches("cuSOLVER 12\\.2\\.0 through Panama \\(.*\\.so\\.12\\)"),
+                        line -> assertThat(line).matches("NCCL 2\\.\\d+\\.\\d+ through Panama \\(.*\\.so\\.2\\)"));
     }
 
     /** A header of ours, what was generated from it, and the library. */

@@ -56,6 +56,35 @@ final class Operands implements AutoCloseable {
         return new Batch(buffer, offset, clients, length, stride);
     }
 
+    /** A matrix of normal numbers, at an odd place, its rows {@code stride} apart. */
+    Matrix matrix(ElementType type, int rows, int cols, int stride) {
+        Buffer buffer = allocate(rows + " x " + cols, type, 2 + (long) rows * stride);
+        var values = new double[(int) buffer.length()];
+        var floats = new float[values.length];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = normal();
+            floats[i] = (float) values[i];
+        }
+        if (type == ElementType.FLOAT32) {
+            buffer.copyIn(0, floats);
+        } else {
+            buffer.copyIn(0, values);
+        }
+        return new Matrix(buffer, 2, rows, cols, stride);
+    }
+
+    /** What a matrix holds, row after row. */
+    static double[] values(Matrix matrix) {
+        double[] all = matrix.buffer().toDoubles(0, (int) matrix.buffer().length());
+        var result = new double[matrix.rows() * matrix.cols()];
+        for (int i = 0; i < matrix.rows(); i++) {
+            for (int j = 0; j < matrix.cols(); j++) {
+                result[i * matrix.cols() + j] = all[(int) matrix.offset() + i * matrix.stride() + j];
+            }
+        }
+        return result;
+    }
+
     static double[] client(Batch batch, int k) {
         return batch.buffer().toDoubles(batch.offset() + k * batch.stride(), (int) batch.length());
     }
@@ -66,6 +95,13 @@ final class Operands implements AutoCloseable {
             result[k] = client(batch, k);
         }
         return result;
+    }
+
+    /** All that is in the buffers it has made, in the order of their making. */
+    double[][] contents() {
+        return made.stream()
+                .map(buffer -> buffer.toDoubles(0, (int) buffer.length()))
+                .toArray(double[][]::new);
     }
 
     @Override

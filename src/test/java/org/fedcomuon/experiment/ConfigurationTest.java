@@ -83,6 +83,7 @@ class ConfigurationTest {
                 "lambda;NaN;lambda = NaN",
                 "participation;1.01;participation = 1.01; a number more than 0.0 and up to 1.0",
                 "orthogonalizer;svd;one of exact, newton-schulz, gram, auto",
+                "precision;fp16;one of fp32, tf32, bf16",
                 "eta;fast;eta = fast; a number, power(FACTOR, EXPONENT) or cosine(FIRST, LAST)",
                 "eta;-0.1;eta = -0.1",
                 "alpha;1;alpha = 1.0",

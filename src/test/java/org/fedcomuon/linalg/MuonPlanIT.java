@@ -11,9 +11,8 @@ import org.fedcomuon.device.Batch;
 import org.fedcomuon.device.Buffer;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.DeviceException;
-import org.fedcomuon.device.Devices;
 import org.fedcomuon.device.ElementType;
-import org.fedcomuon.device.InstructionSet;
+import org.fedcomuon.device.GpuSuite;
 import org.fedcomuon.device.MatrixBlock;
 import org.fedcomuon.device.TestDevices;
 import org.junit.jupiter.api.Test;
@@ -23,6 +22,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** A model's matrices together give what each gives alone, for all clients and for some. */
+@GpuSuite
 @ParameterizedClass
 @MethodSource("org.fedcomuon.device.TestDevices#names")
 class MuonPlanIT {
@@ -42,7 +42,7 @@ class MuonPlanIT {
 
     /** Fewer for a device that is simulated: two small ones and one beyond. */
     private List<MatrixBlock> blocks() {
-        return name.startsWith("cudasim")
+        return TestDevices.isSimulated(name)
                 ? List.of(BLOCKS.get(0), BLOCKS.get(2), MatrixBlock.at(590, 129, 130))
                 : BLOCKS;
     }
@@ -58,7 +58,7 @@ class MuonPlanIT {
     @ParameterizedTest
     @MethodSource("orthogonalizers")
     void stepsEveryBlockOfTheClientsItIsGiven(Orthogonalizer orthogonalizer) {
-        try (Device device = Devices.open(name, 2, InstructionSet.AUTO);
+        try (Device device = TestDevices.open(name);
                 Buffer m = random(device, "M");
                 Buffer w = random(device, "W");
                 Buffer expected = device.allocate("expected", ElementType.FLOAT32, (long) CLIENTS * LENGTH);
@@ -66,7 +66,7 @@ class MuonPlanIT {
             assumePossible(orthogonalizer, device);
             for (int first = 0; first < CLIENTS; first++) {
                 for (int count = 1; first + count <= CLIENTS; count++) {
-                    if (!device.isHost() && (first != 1 || count != 2)) {
+                    if (TestDevices.isSimulated(name) && (first != 1 || count != 2)) {
                         continue; // a simulation has no time for more
                     }
                     expected.copyFrom(w, 0, 0, w.length());
@@ -116,7 +116,7 @@ class MuonPlanIT {
     @ParameterizedTest
     @MethodSource("orthogonalizers")
     void whatIsNotFiniteIsNamedByClientAndBlock(Orthogonalizer orthogonalizer) {
-        try (Device device = Devices.open(name, 2, InstructionSet.AUTO);
+        try (Device device = TestDevices.open(name);
                 Buffer m = random(device, "M");
                 Buffer w = random(device, "W");
                 MuonPlan plan = MuonPlan.of(orthogonalizer, device, CLIENTS, blocks(), ScaleRule.NONE)) {
@@ -136,7 +136,7 @@ class MuonPlanIT {
 
     @Test
     void moreClientsThanPlannedAreRefused() {
-        try (Device device = Devices.open(name, 2, InstructionSet.AUTO);
+        try (Device device = TestDevices.open(name);
                 Buffer m = random(device, "M");
                 Buffer w = random(device, "W");
                 MuonPlan plan = MuonPlan.of(new ExactSvd(), device, 2, blocks(), ScaleRule.NONE)) {
@@ -148,7 +148,7 @@ class MuonPlanIT {
 
     @Test
     void blocksOfOneShapeShareTheirRoom() {
-        try (Device device = Devices.open(name, 2, InstructionSet.AUTO)) {
+        try (Device device = TestDevices.open(name)) {
             try (MuonPlan one =
                     MuonPlan.of(new ExactSvd(), device, 3, List.of(MatrixBlock.at(0, 200, 200)), ScaleRule.NONE)) {
                 long bytes = device.liveBytes();

@@ -17,9 +17,12 @@ import org.fedcomuon.device.Device;
 import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.device.ElementType;
+import org.fedcomuon.device.GpuSuite;
 import org.fedcomuon.device.InstructionSet;
 import org.fedcomuon.device.Matrix;
 import org.fedcomuon.device.MatrixBatch;
+import org.fedcomuon.device.MatrixBlock;
+import org.fedcomuon.device.Precision;
 import org.fedcomuon.device.TestDevices;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -31,6 +34,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Every orthogonalizer on matrices whose singular values and polar factor are known. */
+@GpuSuite
 @ParameterizedClass
 @MethodSource("org.fedcomuon.device.TestDevices#names")
 class OrthogonalizerIT {
@@ -42,7 +46,7 @@ class OrthogonalizerIT {
 
     @BeforeEach
     void open() {
-        device = Devices.open(name, 2, InstructionSet.AUTO);
+        device = TestDevices.open(name);
     }
 
     /** A GPU decomposes by NVIDIA's libraries, which not every machine has. */
@@ -52,14 +56,16 @@ class OrthogonalizerIT {
 
     /** Shapes for a real device, and fewer that reach the same paths for one that is simulated. */
     private int[][] shapes(int[][] real, int[][] simulated) {
-        return device.isHost() ? real : simulated;
+        return TestDevices.isSimulated(name) ? simulated : real;
     }
 
     @AfterEach
     void close() {
-        buffers.forEach(Buffer::close);
-        assertThat(device.liveBytes()).isZero();
-        device.close();
+        if (device != null) { // a GPU may not be there
+            buffers.forEach(Buffer::close);
+            assertThat(device.liveBytes()).isZero();
+            device.close();
+        }
     }
 
     private Buffer room(ElementType type, long length) {
@@ -350,12 +356,46 @@ class OrthogonalizerIT {
     @Test
     void theShapePicksThePath() {
         var auto = new Auto(Coefficients.jordan(5));
+        String products =
+                device.isHost() ? "symmetric products" : "products by %s in fp32".formatted(device.multipliesBy());
         assertThat(path(auto, 120, 256)).isEqualTo("one-call kernel");
-        assertThat(path(auto, 129, 256)).isEqualTo("symmetric products");
-        assertThat(path(auto, 129, 258)).isEqualTo("Gram form");
-        assertThat(path(auto, 258, 129)).isEqualTo("Gram form");
-        assertThat(path(new NewtonSchulz(Coefficients.jordan(5)), 129, 258)).isEqualTo("symmetric products");
-        assertThat(path(new ExactSvd(), 3, 3)).isEqualTo("gesdd");
+        assertThat(path(auto, 129, 256)).isEqualTo(products);
+        assertThat(path(auto, 129, 258)).isEqualTo("Gram form, " + products);
+        assertThat(path(auto, 258, 129)).isEqualTo("Gram form, " + products);
+        assertThat(path(new NewtonSchulz(Coefficients.jordan(5)), 129, 258)).isEqualTo(products);
+        assumePossible(new ExactSvd());
+        assertThat(path(new ExactSvd(), 3, 3)).isEqualTo(device.isHost() ? "gesdd" : "gesvdj");
+        assertThat(path(new ExactSvd(), 600, 513)).isEqualTo(device.isHost() ? "gesdd" : "gesvd");
+    }
+
+    @Test
+    void aPrecisionThatIsNotThereIsRefusedWhateverTheSize() {
+        Coefficients jordan = Coefficients.jordan(5);
+        var narrow = List.of(
+                new NewtonSchulz(jordan, Precision.TF32),
+                new GramNewtonSchulz(jordan, Precision.BF16),
+                new Auto(jordan, Precision.TF32));
+        for (Orthogonalizer how : narrow) {
+            assertThat(how.name()).endsWith(" in " + how.precision());
+            if (device.isHost()) {
+                for (int side : new int[] {5, 150}) {
+                    assertThatThrownBy(() -> path(how, side, side))
+                            .isInstanceOf(DeviceException.Unsupported.class)
+                            .hasMessage("cpu:0 multiplies in fp32, not in %s: that takes a GPU and cuBLAS"
+                                    .formatted(how.precision()));
+                    assertThatThrownBy(() ->
+                                    MuonPlan.of(how, device, 1, List.of(MatrixBlock.at(0, side, side)), ScaleRule.NONE))
+                            .isInstanceOf(DeviceException.Unsupported.class);
+                }
+            } else if (TestDevices.decomposes(device)) { // the same libraries multiply
+                assertThat(path(how, 130, 150)).endsWith(" in " + how.precision());
+            }
+        }
+        if (!device.isHost() && TestDevices.decomposes(device)) {
+            assertThatThrownBy(() -> narrow.getFirst().plan(device, 1, 5, 5, ElementType.FLOAT64, ScaleRule.NONE))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessage("tf32 is for float32; float64 is computed as it is");
+        }
     }
 
     private String path(Orthogonalizer how, int rows, int cols) {
