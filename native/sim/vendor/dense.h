@@ -175,6 +175,10 @@ inline Svd decompose(Dense a, double tolerance, int sweeps) {
         return result;
     }
     tolerance = std::max(tolerance, 1e-15);
+    double squares = 0;
+    for (std::int64_t j = 0; j < n; ++j) squares += dot(a.column(j), a.column(j), m);
+    // What is left of a zero column is rounding: its direction says nothing, and turning it would never end.
+    const double noise = 4e-15 * std::sqrt(squares);
     bool rotated = n > 1;
     for (int sweep = 0; rotated && sweep < sweeps; ++sweep) {
         rotated = false;
@@ -182,7 +186,7 @@ inline Svd decompose(Dense a, double tolerance, int sweeps) {
             for (std::int64_t q = p + 1; q < n; ++q) {
                 double *const x = a.column(p), *const y = a.column(q);
                 const double xx = dot(x, x, m), yy = dot(y, y, m), xy = dot(x, y, m);
-                if (std::abs(xy) <= tolerance * std::sqrt(xx * yy) || xy == 0) continue;
+                if (std::abs(xy) <= tolerance * std::sqrt(xx * yy) || std::min(xx, yy) <= noise * noise) continue;
                 rotated = true;
                 const double zeta = (yy - xx) / (2 * xy);
                 const double t = std::copysign(1.0, zeta) / (std::abs(zeta) + std::hypot(1.0, zeta));
@@ -211,8 +215,7 @@ inline Svd decompose(Dense a, double tolerance, int sweeps) {
         const auto [length, from] = order[static_cast<std::size_t>(j)];
         result.s.push_back(length);
         std::copy(v.column(from), v.column(from) + n, result.v.column(j));
-        // What is left of a zero column is rounding: its direction says nothing.
-        if (length > 1e-15 * order.front().first) {
+        if (length > noise) {
             for (std::int64_t i = 0; i < m; ++i) result.u(i, j) = a(i, from) / length;
             rank = j + 1;
         }

@@ -23,6 +23,11 @@ public final class TestDevices {
         return given() ? asked() : Stream.concat(Stream.of("cpu:0"), simulated());
     }
 
+    /** As {@link #names}, but of simulated ones only the first: for what would take too long on each. */
+    public static Stream<String> kinds() {
+        return given() ? asked() : Stream.concat(Stream.of("cpu:0"), simulated().limit(1));
+    }
+
     /** For {@code @MethodSource} of what GPUs are compared by: one that is simulated, and all that are real. */
     public static Stream<String> gpus() {
         return given() ? asked() : Stream.concat(simulated().limit(1), real());

@@ -1,14 +1,15 @@
 package org.fedcomuon.method;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.util.Arrays;
 import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.fedcomuon.device.Device;
-import org.fedcomuon.device.Devices;
-import org.fedcomuon.device.InstructionSet;
+import org.fedcomuon.device.GpuSuite;
+import org.fedcomuon.device.TestDevices;
 import org.fedcomuon.problem.Block;
 import org.fedcomuon.problem.Client;
 import org.fedcomuon.problem.Floats;
@@ -20,11 +21,19 @@ import org.fedcomuon.problem.Sample;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.Parameter;
+import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Compressors against their definition, and against what error feedback needs of them. */
+@GpuSuite
+@ParameterizedClass
+@MethodSource("org.fedcomuon.device.TestDevices#kinds")
 class CompressorIT {
+    @Parameter
+    private String name;
+
     private static final int COUNT = 5;
     private static final Layout LAYOUT = Layout.of(
             Block.matrix("tall", 9, 4),
@@ -41,7 +50,8 @@ class CompressorIT {
 
     @BeforeEach
     void open() {
-        device = Devices.open("cpu:0", 2, InstructionSet.AUTO);
+        device = TestDevices.open(name);
+        assumeTrue(TestDevices.decomposes(device), "no libraries for " + name);
         clients = new Clients(
                 device,
                 Problem.of(LAYOUT, 1, COUNT, k -> new Nothing()),
@@ -54,8 +64,12 @@ class CompressorIT {
 
     @AfterEach
     void close() {
-        clients.close();
-        device.close();
+        if (clients != null) {
+            clients.close();
+        }
+        if (device != null) { // a GPU may not be there
+            device.close();
+        }
     }
 
     private static final class Nothing implements Client {
