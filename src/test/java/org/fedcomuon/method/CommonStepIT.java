@@ -26,7 +26,14 @@ class CommonStepIT {
     @BeforeEach
     void open() {
         device = Devices.open("cpu:0", 2, InstructionSet.AUTO);
-        clients = new Clients(device, BED.problem(), IntStream.range(0, BED.clients).boxed().toList(), 1, FaultPolicy.FAIL, fault -> {}, 1);
+        clients = new Clients(
+                device,
+                BED.problem(),
+                IntStream.range(0, BED.clients).boxed().toList(),
+                1,
+                FaultPolicy.FAIL,
+                fault -> {},
+                1);
         w = clients.weights();
         m = clients.state("M", clients.n());
         n = Math.toIntExact(clients.n());
