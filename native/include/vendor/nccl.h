@@ -31,6 +31,8 @@ const char *ncclGetLastError(void *communicator);
 /* One communicator a device, all made by one thread; each device once. NULL for devices means 0, 1, ... */
 int ncclCommInitAll(void **communicators, int count, const int *devices);
 int ncclCommDestroy(void *communicator);
+/* Instead of destroying it when a rank has failed: what the others wait for ends, and their results mean nothing. */
+int ncclCommAbort(void *communicator);
 
 /* Between start and end one thread calls for several devices; what end starts runs on the streams, after it returns. */
 int ncclGroupStart(void);

@@ -224,7 +224,9 @@ int call(const char *function, void *address, Request request) {
     if (cudasim::injected("nccl", device)) {
         last_error = "fails as injected";
         complain(function, "fails as injected");
-        communicator->clique->fail();
+        // Within a group the thread that would wait is this one. Otherwise the ranks that came wait on, as they would with the
+        // real one, until somebody aborts.
+        if (group.depth > 0) communicator->clique->fail();
         return ncclSystemError;
     }
     if (request.type != ncclFloat32 && request.type != ncclFloat64) return ncclInvalidArgument;
@@ -315,6 +317,13 @@ VENDOR_API int ncclCommInitAll(void **made, int count, const int *devices) {
 
 VENDOR_API int ncclCommDestroy(void *communicator) {
     return communicators().destroy(communicator) ? ncclSuccess : ncclInvalidArgument;
+}
+
+VENDOR_API int ncclCommAbort(void *communicator) {
+    const auto known = communicators().find(communicator);
+    if (!known) return ncclInvalidArgument;
+    known->clique->fail();
+    return ncclCommDestroy(communicator);
 }
 
 VENDOR_API int ncclGroupStart(void) {

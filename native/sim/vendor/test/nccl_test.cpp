@@ -1,6 +1,7 @@
 // The simulated NCCL: sums, means and broadcasts over devices, by one thread and by several, and what it refuses.
 #include "vendor/nccl.h"
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -139,6 +140,23 @@ TEST(what_is_refused) {
     CHECK(ring.reduce(1, ncclSum) == ncclSystemError, "injected");
     CHECK(std::strlen(ncclGetLastError(nullptr)) > 0, "words");
     CHECK(ncclGroupEnd() == ncclRemoteError, "the others are told");
+}
+
+TEST(who_waits_for_a_failed_rank_is_told_by_an_abort) {
+    const Ring ring;
+    CHECK(cudasim_inject("nccl", 1, 1) == 0, "inject");
+    std::atomic<int> waiting{-1};
+    std::thread other([&] {
+        cudasim::cudaSetDevice(0);
+        waiting = ring.reduce(0, ncclSum);
+    });
+    cudasim::cudaSetDevice(1);
+    CHECK(ring.reduce(1, ncclSum) == ncclSystemError, "injected");
+    CHECK(waiting == -1, "the other one has nobody to tell it");
+    CHECK(ncclCommAbort(ring.communicators[2]) == ncclSuccess, "abort, of any rank");
+    other.join();
+    CHECK(waiting == ncclRemoteError, "it is told");
+    CHECK(ncclCommDestroy(ring.communicators[2]) == ncclInvalidArgument, "aborted is gone");
 }
 
 TEST(ranks_that_do_not_agree) {

@@ -16,6 +16,7 @@ final class NcclLibrary {
     private final MethodHandle getLastError;
     private final MethodHandle initAll;
     private final MethodHandle destroy;
+    private final MethodHandle abort;
     private final MethodHandle allReduce;
 
     /** @throws DeviceException.LibraryMissing when this version of the library cannot be used */
@@ -25,6 +26,7 @@ final class NcclLibrary {
         getLastError = function(library, "ncclGetLastError");
         initAll = function(library, "ncclCommInitAll");
         destroy = function(library, "ncclCommDestroy");
+        abort = function(library, "ncclCommAbort");
         allReduce = function(library, "ncclAllReduce");
     }
 
@@ -70,6 +72,11 @@ final class NcclLibrary {
 
     int destroy(MemorySegment communicator) {
         return CudaStatus.of(() -> (int) destroy.invokeExact(communicator));
+    }
+
+    /** Instead of {@link #destroy}, from any thread; whoever waits within the library comes back. */
+    int abort(MemorySegment communicator) {
+        return CudaStatus.of(() -> (int) abort.invokeExact(communicator));
     }
 
     /** In place. */

@@ -4,6 +4,7 @@ import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.ToIntFunction;
 import org.fedcomuon.internal.bindings.nccl.NcclNative;
 
 /**
@@ -14,7 +15,8 @@ import org.fedcomuon.internal.bindings.nccl.NcclNative;
  * speed.
  *
  * <p>One thread makes it for all devices. Then each device's own thread calls {@link #average} or {@link #sum}, all of
- * them with the same lengths in the same order; none has a result before all have come.
+ * them with the same lengths in the same order; none has a result before all have come. When the call of one fails the
+ * others are not left waiting for it: theirs end as well, and there are no more.
  */
 public final class NcclMean implements AutoCloseable {
     private final NcclLibrary nccl;
@@ -23,6 +25,7 @@ public final class NcclMean implements AutoCloseable {
     private final int[] ordinals;
     private final MemorySegment[] communicators;
     private final AtomicBoolean closed = new AtomicBoolean();
+    private final AtomicBoolean broken = new AtomicBoolean();
 
     private NcclMean(NcclLibrary nccl, String name, DeviceKind kind, int[] ordinals, MemorySegment[] communicators) {
         this.nccl = nccl;
@@ -87,6 +90,12 @@ public final class NcclMean implements AutoCloseable {
         if (closed.get()) {
             throw new IllegalStateException("the mean over %s is closed".formatted(name));
         }
+        if (broken.get()) {
+            throw new DeviceException.Fault(
+                    "%s: no %s over %s after a failure"
+                            .formatted(x.buffer().device().name(), what, name),
+                    true);
+        }
         if (x.clients() != 1) {
             throw new DeviceException.InvalidOperand(
                     "%s: one vector a device, not %d".formatted(x.buffer().label(), x.clients()));
@@ -97,12 +106,30 @@ public final class NcclMean implements AutoCloseable {
         int result = nccl.allReduce(
                 x.buffer().at(device, x.offset()), x.length(), type, operation, communicators[rank(device)], stream);
         if (result != NcclNative.ncclSuccess()) {
+            String words = nccl.words(result);
+            abandon();
             throw CudaStatus.nccl(
                     device.name(),
                     "%s of %d elements of %s over %s"
                             .formatted(what, x.length(), x.buffer().label(), name),
                     result,
-                    nccl.words(result));
+                    words);
+        }
+    }
+
+    /** The others may be within NCCL, waiting for a rank that will not come. */
+    private void abandon() {
+        if (broken.compareAndSet(false, true)) {
+            end("ncclCommAbort", nccl::abort);
+        }
+    }
+
+    private void end(String function, ToIntFunction<MemorySegment> call) {
+        for (int i = communicators.length - 1; i >= 0; i--) {
+            int result = call.applyAsInt(communicators[i]);
+            if (result != NcclNative.ncclSuccess()) {
+                CudaStatus.LOG.log(Level.WARNING, "{0}: {1} answered {2}", name, function, nccl.words(result));
+            }
         }
     }
 
@@ -121,11 +148,8 @@ public final class NcclMean implements AutoCloseable {
         if (!closed.compareAndSet(false, true)) {
             return;
         }
-        for (int i = communicators.length - 1; i >= 0; i--) {
-            int result = nccl.destroy(communicators[i]);
-            if (result != NcclNative.ncclSuccess()) {
-                CudaStatus.LOG.log(Level.WARNING, "{0}: ncclCommDestroy answered {1}", name, nccl.words(result));
-            }
+        if (!broken.get()) {
+            end("ncclCommDestroy", nccl::destroy);
         }
     }
 }

@@ -434,6 +434,66 @@ public class NcclNative extends NcclNative$shared {
         }
     }
 
+    private static class ncclCommAbort {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            NcclNative.C_INT,
+            NcclNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ncclCommAbort");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int ncclCommAbort(void *communicator)
+     * }
+     */
+    public static FunctionDescriptor ncclCommAbort$descriptor() {
+        return ncclCommAbort.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int ncclCommAbort(void *communicator)
+     * }
+     */
+    public static MethodHandle ncclCommAbort$handle() {
+        return ncclCommAbort.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int ncclCommAbort(void *communicator)
+     * }
+     */
+    public static MemorySegment ncclCommAbort$address() {
+        return ncclCommAbort.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int ncclCommAbort(void *communicator)
+     * }
+     */
+    public static int ncclCommAbort(MemorySegment communicator) {
+        var mh$ = ncclCommAbort.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclCommAbort", communicator);
+            }
+            return (int)mh$.invokeExact(communicator);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class ncclGroupStart {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             NcclNative.C_INT    );
