@@ -48,8 +48,9 @@ record Cifar10Source(Kind kind, List<Path> files) {
 
     private static final List<String> BINARY_NAMES =
             BATCHES.stream().map(name -> name + ".bin").toList();
-    private static final List<String> SHEET_NAMES =
-            Stream.concat(BATCHES.stream().map(name -> name + ".png"), LABELS.stream()).toList();
+    private static final List<String> SHEET_NAMES = Stream.concat(
+                    BATCHES.stream().map(name -> name + ".png"), LABELS.stream())
+            .toList();
 
     enum Kind {
         /** Records of a label and an image, as CIFAR-10 is published for programs in C. */

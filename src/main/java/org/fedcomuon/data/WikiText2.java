@@ -107,8 +107,11 @@ public final class WikiText2 {
      * @throws NoSuchFileException when one is missing
      */
     public static List<Path> files(Path directory) throws NoSuchFileException {
-        Optional<Path> train = find(directory, "train");
-        return List.of(train.isPresent() ? train.get() : require(directory, "valid"), require(directory, "test"));
+        Path train = find(directory, "train")
+                .or(() -> find(directory, "valid"))
+                .orElseThrow(() -> missing(directory, "train", ", nor valid.txt to stand in for it"));
+        Path test = find(directory, "test").orElseThrow(() -> missing(directory, "test", ""));
+        return List.of(train, test);
     }
 
     /** Whether there is a text for training in a directory; without, {@link #load} gives the quick form. */
@@ -129,12 +132,11 @@ public final class WikiText2 {
                 .flatMap(name -> Stream.of(name, name + ".gz"));
     }
 
-    private static Path require(Path directory, String split) throws NoSuchFileException {
-        return find(directory, split)
-                .orElseThrow(() -> new NoSuchFileException(
-                        MalformedFileException.oneLine("" + directory),
-                        null,
-                        "%s.txt is not there, nor wiki.%s.tokens".formatted(split, split)));
+    private static NoSuchFileException missing(Path directory, String split, String more) {
+        return new NoSuchFileException(
+                MalformedFileException.oneLine("" + directory),
+                null,
+                "%s.txt is not there, nor wiki.%s.tokens%s".formatted(split, split, more));
     }
 
     private static Text text(Path file) throws IOException {

@@ -28,6 +28,14 @@ public record MemoryEstimate(long parameters, long evaluation) {
     }
 
     /**
+     * Of a batch that is judged and not trained on. Its activations do not stay, but those of a layer, logits and their
+     * logarithms are there at once; no more than if it were trained on.
+     */
+    public static MemoryEstimate judgement(Network network) {
+        return of(network, Tally.batch(network), 1, 0);
+    }
+
+    /**
      * Puts one together.
      *
      * @param times how many times the activations of a plain gradient

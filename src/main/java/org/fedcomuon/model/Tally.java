@@ -13,16 +13,20 @@ record Tally(double loss, long right, long count) {
     private static final int LARGEST_BATCH = 250;
 
     /** What the activations of a batch may take, if it were trained on. */
-    private static final long BUDGET = 512L << 20;
+    private static final long BUDGET = 256L << 20;
 
     /** Batches of a size that depends on nothing but the network. */
     static List<Examples> parts(Network network, Examples examples) {
-        int batch = (int) Math.clamp(BUDGET / (network.activations(1) * Float.BYTES), 1, LARGEST_BATCH);
+        int batch = batch(network);
         var parts = new ArrayList<Examples>();
         for (int from = 0; from < examples.count(); from += batch) {
             parts.add(examples.range(from, Math.min(examples.count(), from + batch)));
         }
         return parts;
+    }
+
+    static int batch(Network network) {
+        return (int) Math.clamp(BUDGET / (network.activations(1) * Float.BYTES), 1, LARGEST_BATCH);
     }
 
     /** How the network does on a batch; nothing that leads to the parameters may ask for derivatives. */

@@ -17,7 +17,7 @@ import org.fedcomuon.data.Cifar10Source.Kind;
 import org.fedcomuon.format.PngEncoder;
 
 /** Files in CIFAR-10's two formats, but of a few images only. */
-final class SmallCifar10 {
+public final class SmallCifar10 {
     private SmallCifar10() {}
 
     /** The content of the six binary files; labels are 0, 1, ..., 9, 0, ... */
@@ -60,6 +60,11 @@ final class SmallCifar10 {
                 .flatMap(batch -> IntStream.range(0, batch.length / 3073).mapToObj(i -> "" + batch[i * 3073]))
                 .collect(joining(",", "[", "]"))
                 .getBytes(StandardCharsets.US_ASCII);
+    }
+
+    /** A directory with the six binary files; five times {@code each} images for training. */
+    public static Path directory(Path directory, int each) throws IOException {
+        return write(directory, Kind.BINARY, binary(each, 7));
     }
 
     static Path write(Path directory, Kind kind, List<byte[]> files) throws IOException {

@@ -246,7 +246,8 @@ class WikiText2Test {
     void missingFilesAreNamed() throws IOException {
         assertThatThrownBy(() -> WikiText2.load(directory))
                 .isInstanceOf(NoSuchFileException.class)
-                .hasMessage(directory + ": valid.txt is not there, nor wiki.valid.tokens");
+                .hasMessage(directory
+                        + ": train.txt is not there, nor wiki.train.tokens, nor valid.txt to stand in for it");
         write("train.txt", TRAIN);
         assertThatThrownBy(() -> WikiText2.load(directory))
                 .isInstanceOf(NoSuchFileException.class)
