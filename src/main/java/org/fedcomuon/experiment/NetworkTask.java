@@ -11,6 +11,7 @@ import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.fedcomuon.data.Partition;
+import org.fedcomuon.internal.NativeHeap;
 import org.fedcomuon.model.Adaptation;
 import org.fedcomuon.model.CifarCnn;
 import org.fedcomuon.model.Classification;
@@ -272,6 +273,15 @@ final class NetworkTask implements Task {
 
     @Override
     public Map<String, Double> evaluate(Point w) throws InterruptedException {
+        NativeHeap.trim(); // of those who train; they wait
+        try {
+            return judged(w);
+        } finally {
+            NativeHeap.trim(); // of those who judge
+        }
+    }
+
+    private Map<String, Double> judged(Point w) throws InterruptedException {
         double mean = 0;
         double objective = 0;
         double pooled = 0;
