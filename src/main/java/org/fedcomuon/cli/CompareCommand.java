@@ -8,6 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.concurrent.Callable;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -112,9 +113,10 @@ final class CompareCommand implements Callable<Integer> {
                 List.of(deviceName),
                 Runtime.getRuntime().availableProcessors(),
                 Optional.empty(),
+                OptionalLong.empty(),
                 false,
                 new Version().getVersion()[0]);
-        new ReproduceTraining(Reproduction.ORTHOGONALIZERS, print).run(out, seeds, changes, options);
+        new ReproduceTraining(Reproduction.ORTHOGONALIZERS.changed(changes), print).run(out, seeds, options);
     }
 
     private static Compare.Shape shape(String text) {

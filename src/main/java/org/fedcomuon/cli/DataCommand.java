@@ -10,8 +10,11 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.function.Consumer;
+import org.fedcomuon.data.Cifar10;
+import org.fedcomuon.data.Cifar10Download;
 import org.fedcomuon.data.Mnist;
 import org.fedcomuon.data.MnistDownload;
+import org.fedcomuon.data.WikiText2;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -23,27 +26,33 @@ import picocli.CommandLine.Spec;
 @Command(name = "data", description = "List datasets, or get one.")
 final class DataCommand implements Runnable {
     private static final String MNIST = "mnist";
-    /** Of the presets, and not there yet. */
-    private static final List<String> PLANNED = List.of("cifar10", "wikitext2");
+    private static final String CIFAR10 = "cifar10";
+    private static final String WIKITEXT2 = "wikitext2";
 
-    /** {@link MnistDownload#get}, or a test's own. */
+    /** In which repository the training text can be found. */
+    private static final String WIKITEXT2_HOME =
+            "https://github.com/pytorch/examples/tree/main/word_language_model/data/wikitext-2";
+
+    /** {@link MnistDownload#get}, {@link Cifar10Download#get}, or a test's own. */
     @FunctionalInterface
     interface Fetch {
         boolean get(Path directory, Consumer<String> progress) throws IOException, InterruptedException;
     }
 
-    private final Fetch fetch;
+    private final Fetch mnist;
+    private final Fetch cifar10;
 
     @Spec
     private CommandSpec spec;
 
     @SuppressWarnings("UnusedMethod") // picocli's
     private DataCommand() {
-        this(new MnistDownload()::get);
+        this(new MnistDownload()::get, new Cifar10Download()::get);
     }
 
-    DataCommand(Fetch fetch) {
-        this.fetch = fetch;
+    DataCommand(Fetch mnist, Fetch cifar10) {
+        this.mnist = mnist;
+        this.cifar10 = cifar10;
     }
 
     /** Reached only when neither is named. */
@@ -57,62 +66,110 @@ final class DataCommand implements Runnable {
             @Option(
                             names = "--data-dir",
                             paramLabel = "DIR",
-                            description = "Where to look; a directory in the user's cache by default.")
+                            description = "Where to look; directories in the user's cache by default.")
                     Optional<Path> dataDir)
             throws IOException {
-        Path directory = dataDir.orElseGet(MnistDownload::defaultDirectory);
         PrintWriter out = spec.commandLine().getOut();
         out.printf("%-10s packaged: %d training and 10000 test images, 3.5 MB%n", MNIST, Mnist.POOL);
-        out.printf("%-10s whole set, 60000 training and 10000 test images: %s%n", "", wholeSet(directory, dataDir));
-        PLANNED.forEach(name -> out.printf("%-10s not available yet%n", name));
+        Path directory = dataDir.orElseGet(MnistDownload::defaultDirectory);
+        out.printf(
+                "%-10s whole set, 60000 training and 10000 test images: %s%n",
+                "", whatIsThere(directory, Mnist::files, get(11, MNIST, dataDir)));
+        directory = dataDir.orElseGet(Cifar10Download::defaultDirectory);
+        out.printf(
+                "%-10s whole set, 50000 training and 10000 test images: %s%n",
+                CIFAR10, whatIsThere(directory, Cifar10::files, get(139, CIFAR10, dataDir)));
+        directory = dataDir.orElseGet(WikiText2::defaultDirectory);
+        out.printf("%-10s packaged: validation and test text, 0.8 MB, for a quick form%n", WIKITEXT2);
+        out.printf(
+                "%-10s whole set, with the training text: %s%n",
+                "",
+                whatIsThere(
+                        directory, DataCommand::wikitext2, "put train.txt and test.txt there, from " + WIKITEXT2_HOME));
         out.flush();
     }
 
-    private static String wholeSet(Path directory, Optional<Path> dataDir) throws IOException {
+    /** Which files a dataset has in a directory. */
+    @FunctionalInterface
+    private interface Finder {
+        List<Path> files(Path directory) throws NoSuchFileException;
+    }
+
+    private static String get(int megabytes, String name, Optional<Path> dataDir) {
+        return "get it (%d MB) with: ./fedcomuon data get %s%s"
+                .formatted(
+                        megabytes,
+                        name,
+                        dataDir.map(" --data-dir %s"::formatted).orElse(""));
+    }
+
+    private static List<Path> wikitext2(Path directory) throws NoSuchFileException {
+        if (!WikiText2.hasTrainingText(directory)) {
+            throw new NoSuchFileException(directory.toString());
+        }
+        return WikiText2.files(directory);
+    }
+
+    private static String whatIsThere(Path directory, Finder finder, String otherwise) throws IOException {
         try {
             long bytes = 0;
-            for (Path file : Mnist.files(directory)) {
+            for (Path file : finder.files(directory)) {
                 bytes += Files.size(file);
             }
             return String.format(Locale.ROOT, "in %s, %.1f MB", directory, bytes / 1e6);
         } catch (NoSuchFileException _) {
-            return "not in %s; get it (11 MB) with: ./fedcomuon data get %s%s"
-                    .formatted(
-                            directory,
-                            MNIST,
-                            dataDir.map(" --data-dir %s"::formatted).orElse(""));
+            return "not in %s; %s".formatted(directory, otherwise);
         }
     }
 
     @Command(
             name = "get",
-            description = "Get a dataset with npm, check it, and put it into a directory; mnist can be had.")
+            description =
+                    "Get a dataset with npm, check it, and put it into a directory; mnist and cifar10 can be had.")
     void get(
-            @Parameters(paramLabel = "NAME", description = "mnist.") String name,
+            @Parameters(paramLabel = "NAME", description = "mnist or cifar10.") String name,
             @Option(
                             names = "--data-dir",
                             paramLabel = "DIR",
                             description = "Where its files go; a directory in the user's cache by default.")
                     Optional<Path> dataDir)
             throws IOException, InterruptedException {
-        if (PLANNED.contains(name)) {
-            throw new UsageException("NAME '%s' cannot be had yet; '%s' can".formatted(name, MNIST));
+        switch (name) {
+            case MNIST -> get(mnist, "the whole of MNIST", dataDir.orElseGet(MnistDownload::defaultDirectory));
+            case CIFAR10 -> get(cifar10, "the whole of CIFAR-10", dataDir.orElseGet(Cifar10Download::defaultDirectory));
+            case WIKITEXT2 ->
+                get((directory, _) -> bring(directory), "", dataDir.orElseGet(WikiText2::defaultDirectory));
+            default ->
+                throw new UsageException(
+                        "no such NAME: '%s'; '%s' and '%s' can be had".formatted(name, MNIST, CIFAR10));
         }
-        if (!name.equals(MNIST)) {
-            throw new UsageException("no such NAME: '%s'; '%s' can be had".formatted(name, MNIST));
-        }
-        Path directory = dataDir.orElseGet(MnistDownload::defaultDirectory);
+    }
+
+    private void get(Fetch fetch, String what, Path directory) throws IOException, InterruptedException {
         PrintWriter out = spec.commandLine().getOut();
         boolean fetched;
         try {
-            fetched = fetch.get(directory, what -> {
-                out.println(what);
+            fetched = fetch.get(directory, said -> {
+                out.println(said);
                 out.flush();
             });
         } catch (FileSystemException e) {
             throw new UsageException("--data-dir %s cannot be written to: %s".formatted(directory, e), e);
         }
-        out.printf("%s: %s%n", fetched ? "the whole of MNIST is in" : "already there", directory);
+        out.printf("%s: %s%n", fetched ? what + " is in" : "already there", directory);
         out.flush();
+    }
+
+    /** What nobody can fetch is either there, or has to be brought: it is never said to have come. */
+    private static boolean bring(Path directory) {
+        try {
+            wikitext2(directory);
+            return false;
+        } catch (NoSuchFileException _) {
+            throw new UsageException(
+                    ("NAME '%s' cannot be fetched, since no package has its training text; put train.txt"
+                                    + " and test.txt into %s yourself, from %s")
+                            .formatted(WIKITEXT2, directory, WIKITEXT2_HOME));
+        }
     }
 }

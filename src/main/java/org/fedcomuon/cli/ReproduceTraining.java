@@ -20,7 +20,13 @@ final class ReproduceTraining {
     private static final long FIRST_SEED = 42;
 
     private static final List<String> METRICS = List.of(
-            "test_accuracy", "test_loss", "train_loss", "worst_client_accuracy", "worst_client_loss", "unsteadiness");
+            "test_accuracy",
+            "test_perplexity",
+            "test_loss",
+            "train_loss",
+            "worst_client_accuracy",
+            "worst_client_loss",
+            "unsteadiness");
 
     private final Reproduction what;
     private final PrintWriter print;
@@ -30,23 +36,20 @@ final class ReproduceTraining {
         this.print = print;
     }
 
-    void run(Path directory, int seeds, Map<String, String> changes, Training.Options options)
-            throws IOException, InterruptedException {
+    void run(Path directory, int seeds, Training.Options options) throws IOException, InterruptedException {
         List<Reproduction.Outcome> outcomes = what.run(
                 directory,
                 LongStream.range(FIRST_SEED, FIRST_SEED + seeds).boxed().toList(),
-                changes,
                 options,
                 line -> {
                     print.println(line);
                     print.flush();
                 });
-        List<Claim.Verdict> verdicts =
-                what.claims().stream().map(claim -> claim.judge(outcomes)).toList();
+        List<Claim.Verdict> verdicts = what.verdicts(outcomes);
         Path json = directory.resolve(what.name() + ".json");
         Path table = directory.resolve(what.name() + ".md");
         Path page = directory.resolve(what.name() + ".html");
-        String text = table(outcomes) + '\n' + claims(verdicts);
+        String text = table(outcomes) + '\n' + claims(verdicts) + caution(seeds);
         WholeFile.write("--out", json, Json.pretty(describe(outcomes, verdicts)));
         WholeFile.write("--out", table, "# %s%n%n%s".formatted(what.name(), text));
         WholeFile.write("--out", page, ReproductionPage.html(what, outcomes, verdicts));
@@ -54,12 +57,25 @@ final class ReproduceTraining {
         print.flush();
     }
 
+    /** Those that any run has: a text has no accuracy, an image no perplexity. */
+    private static List<String> metrics(List<Reproduction.Outcome> outcomes) {
+        return METRICS.stream()
+                .filter(metric -> outcomes.stream()
+                        .flatMap(outcome -> outcome.runs().stream())
+                        .anyMatch(run -> metric.equals("unsteadiness")
+                                || run.evaluations().stream()
+                                        .anyMatch(evaluation ->
+                                                evaluation.metrics().containsKey(metric))))
+                .toList();
+    }
+
     private static String table(List<Reproduction.Outcome> outcomes) {
-        var text = new StringBuilder("| | %s |\n".formatted(String.join(" | ", METRICS)));
-        text.append("|---|").append("---|".repeat(METRICS.size())).append('\n');
+        List<String> metrics = metrics(outcomes);
+        var text = new StringBuilder("| | %s |\n".formatted(String.join(" | ", metrics)));
+        text.append("|---|").append("---|".repeat(metrics.size())).append('\n');
         for (Reproduction.Outcome outcome : outcomes) {
             text.append("| ").append(outcome.label());
-            for (String metric : METRICS) {
+            for (String metric : metrics) {
                 text.append(" | ").append(cell(outcome, metric));
             }
             text.append(" |").append('\n');
@@ -73,6 +89,12 @@ final class ReproduceTraining {
                 .orElse(outcome.diverged() ? "diverged" : "–");
     }
 
+    private static String caution(int seeds) {
+        return seeds > 1
+                ? ""
+                : "One seed: how far seeds differ is not known, so a small difference decides nothing.%n".formatted();
+    }
+
     private static String claims(List<Claim.Verdict> verdicts) {
         var text = new StringBuilder();
         verdicts.forEach(verdict -> text.append("- ").append(verdict).append('\n'));
@@ -84,7 +106,7 @@ final class ReproduceTraining {
         for (Reproduction.Outcome outcome : outcomes) {
             var row = new LinkedHashMap<String, Object>();
             row.put("row", outcome.label());
-            for (String metric : METRICS) {
+            for (String metric : metrics(outcomes)) {
                 row.put(metric, outcome.values(metric));
             }
             row.put(
@@ -97,7 +119,7 @@ final class ReproduceTraining {
         var answers = new ArrayList<Map<String, Object>>();
         for (Claim.Verdict verdict : verdicts) {
             var answer = new LinkedHashMap<String, Object>();
-            answer.put("claim", verdict.claim().text());
+            answer.put("claim", verdict.claim());
             answer.put("answer", verdict.answer().name().toLowerCase(Locale.ROOT));
             answer.put("rival", verdict.rival());
             answer.put("mine", verdict.mine());
@@ -108,6 +130,7 @@ final class ReproduceTraining {
         var all = new LinkedHashMap<String, Object>();
         all.put("figure", what.name());
         all.put("preset", what.preset());
+        all.put("changes", what.changes());
         all.put("rows", rows);
         all.put("claims", answers);
         return all;

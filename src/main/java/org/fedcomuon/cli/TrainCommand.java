@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -42,7 +43,11 @@ final class TrainCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Parameters(arity = "0..1", paramLabel = "PRESET", description = "mnist-robust, or a .yaml file of your own.")
+    @Parameters(
+            arity = "0..1",
+            paramLabel = "PRESET",
+            description =
+                    "mnist-robust, wikitext2-robust, cifar-maml-cnn, cifar-maml-vit, or a .yaml file of your own.")
     private Optional<String> preset = Optional.empty();
 
     @Option(names = "--method", paramLabel = "M", description = "Such as fedcomuon, fedcomuon-vr, fedavg.")
@@ -89,6 +94,12 @@ final class TrainCommand implements Callable<Integer> {
     @Option(names = "--data-dir", paramLabel = "DIR", description = "Data files of your own.")
     private Optional<Path> dataDirectory = Optional.empty();
 
+    @Option(
+            names = "--memory-limit",
+            paramLabel = "GIB",
+            description = "Refuse a run that is estimated to take more; what is available by default.")
+    private Optional<Double> memoryLimit = Optional.empty();
+
     @Option(names = "--out", paramLabel = "DIR", description = "Where the files go; a new one below runs by default.")
     private Optional<Path> out = Optional.empty();
 
@@ -105,14 +116,34 @@ final class TrainCommand implements Callable<Integer> {
         if (threads < 1) {
             throw new UsageException("--threads %d: at least 1 is needed".formatted(threads));
         }
+        if (memoryLimit.isPresent() && !(memoryLimit.get() > 0 && memoryLimit.get() < 1e6)) {
+            throw new UsageException("--memory-limit %s: a number of GiB is needed".formatted(memoryLimit.get()));
+        }
         WholeFile.makeDirectory("--out", directory);
         PrintWriter err = spec.commandLine().getErr();
         boolean terminal =
                 Optional.ofNullable(System.console()).map(Console::isTerminal).orElse(false);
         var progress = new Progress(err, terminal, configuration.iterations());
         var options = new Training.Options(
-                devices, threads, dataDirectory, resume.isPresent(), new Version().getVersion()[0]);
-        var training = new Training(configuration, options, directory, quiet ? new Listener() {} : progress);
+                devices,
+                threads,
+                dataDirectory,
+                memoryLimit
+                        .map(gib -> OptionalLong.of((long) (gib * (1L << 30))))
+                        .orElse(OptionalLong.empty()),
+                resume.isPresent(),
+                new Version().getVersion()[0]);
+        var training = new Training(
+                configuration,
+                options,
+                directory,
+                quiet ? new Listener() {} : progress,
+                quiet
+                        ? note -> {}
+                        : note -> {
+                            err.println(note);
+                            err.flush();
+                        });
         stoppable(training, () -> {
             Map<String, Object> summary;
             try {
@@ -221,6 +252,7 @@ final class TrainCommand implements Callable<Integer> {
         }
         for (String name : List.of(
                 "test_accuracy",
+                "test_perplexity",
                 "test_loss",
                 "worst_client_accuracy",
                 "worst_client_loss",

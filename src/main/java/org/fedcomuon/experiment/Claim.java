@@ -36,26 +36,58 @@ public record Claim(String text, String metric, boolean higher, String winner, L
     /**
      * The answer with its figures.
      *
+     * @param claim in words
      * @param rival the best of the others
      * @param mine the mean over seeds
      * @param its the rival's
      * @param spread half the largest distance between seeds, of the two
      */
-    public record Verdict(Claim claim, Answer answer, String rival, double mine, double its, double spread) {
+    public record Verdict(String claim, Answer answer, String rival, double mine, double its, double spread) {
         @Override
         public String toString() {
             return answer == Answer.UNKNOWN
-                    ? "%s: not known, no figures".formatted(claim.text())
+                    ? "%s: not known, no figures".formatted(claim)
                     : String.format(
                             Locale.ROOT,
                             "%s: %s (%.4f against %.4f of %s; seeds differ by %.4f)",
-                            claim.text(),
+                            claim,
                             answer.name().toLowerCase(Locale.ROOT),
                             mine,
                             its,
                             rival,
                             spread);
         }
+    }
+
+    /**
+     * That a lead is larger in one setting than in another.
+     *
+     * @param text in words
+     * @param from the lead where it is said to be smaller
+     * @param to the lead where it is said to be larger
+     */
+    public record Growth(String text, Claim from, Claim to) {
+        /** Looks. */
+        public Verdict judge(List<Reproduction.Outcome> outcomes) {
+            Verdict small = from.judge(outcomes);
+            Verdict large = to.judge(outcomes);
+            if (small.answer() == Answer.UNKNOWN || large.answer() == Answer.UNKNOWN) {
+                return new Verdict(text, Answer.UNKNOWN, "", Double.NaN, Double.NaN, Double.NaN);
+            }
+            double before = from.lead(small);
+            double after = to.lead(large);
+            double spread = Math.max(small.spread(), large.spread());
+            return new Verdict(text, answer(after - before, spread), from.winner(), after, before, spread);
+        }
+    }
+
+    /** How far the winner is ahead of the best of the others. */
+    private double lead(Verdict verdict) {
+        return higher ? verdict.mine() - verdict.its() : verdict.its() - verdict.mine();
+    }
+
+    private static Answer answer(double margin, double spread) {
+        return margin > spread ? Answer.YES : margin < -spread ? Answer.NO : Answer.TIE;
     }
 
     private record Figure(String label, double mean, double spread) {}
@@ -79,7 +111,7 @@ public record Claim(String text, String metric, boolean higher, String winner, L
         }
         List<String> there = outcomes.stream().map(Reproduction.Outcome::label).toList();
         if (mine == null || figures.isEmpty() || !there.containsAll(others)) {
-            return new Verdict(this, Answer.UNKNOWN, "", Double.NaN, Double.NaN, Double.NaN);
+            return new Verdict(text, Answer.UNKNOWN, "", Double.NaN, Double.NaN, Double.NaN);
         }
         Figure rival = figures.getFirst();
         for (Figure figure : figures) {
@@ -89,8 +121,7 @@ public record Claim(String text, String metric, boolean higher, String winner, L
         }
         double spread = Math.max(mine.spread(), rival.spread());
         double margin = higher ? mine.mean() - rival.mean() : rival.mean() - mine.mean();
-        Answer answer = margin > spread ? Answer.YES : margin < -spread ? Answer.NO : Answer.TIE;
-        return new Verdict(this, answer, rival.label(), mine.mean(), rival.mean(), spread);
+        return new Verdict(text, answer(margin, spread), rival.label(), mine.mean(), rival.mean(), spread);
     }
 
     /** A figure of a run; none unless it ran to its end. */

@@ -3,7 +3,6 @@ package org.fedcomuon.experiment;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -36,11 +35,11 @@ public final class Configuration {
             Setting.text("preset"),
             Setting.text("method"),
             Setting.integer("seed", Long.MIN_VALUE, Long.MAX_VALUE),
-            Setting.oneOf("model", List.of("lenet")),
-            Setting.oneOf("data", List.of("mnist")),
+            Setting.part("data"),
+            Setting.part("model"),
+            Setting.part("split"),
+            Setting.part("objective"),
             Setting.integer("clients", 1, 100_000),
-            Setting.integer("largest", 1, MANY),
-            Setting.integer("others", 1, MANY),
             Setting.integer("batch", 1, MANY),
             Setting.number("lambda", 0, 1e6),
             Setting.number("exponentCap", 0, 60),
@@ -50,6 +49,8 @@ public final class Configuration {
             Setting.oneOf("weighting", List.of("uniform", "examples")),
             Setting.oneOf("onFault", List.of("fail", "drop")),
             Setting.integer("evaluateEvery", 0, MANY),
+            Setting.integer("judgedTrain", 0, MANY),
+            Setting.integer("judgedTest", 0, MANY),
             Setting.integer("checkpointEvery", 1, MANY),
             Setting.oneOf(
                     "exchange",
@@ -68,6 +69,45 @@ public final class Configuration {
             Setting.oneOf("vectorRule", List.of("normalized", "plain")),
             Setting.notNegative("vectorRate")));
 
+    /** What a preset need not say. */
+    private static final Map<String, String> USUAL = Map.of(
+            "split",
+            "imbalanced",
+            "objective",
+            "robust",
+            "judgedTrain",
+            "0",
+            "judgedTest",
+            "0",
+            "exchange",
+            ExchangeKind.ORDERED.toString(),
+            "precision",
+            Precision.FP32.toString()); // all that a CPU has
+
+    /** What some have: a model, a dataset, a split, an objective; see {@link Part}. */
+    private static final Map<String, Setting> OF_PARTS = byName(List.of(
+            Setting.integer("length", 1, 100_000),
+            Setting.integer("wide", 1, 100_000),
+            Setting.integer("wider", 1, 100_000),
+            Setting.integer("narrow", 1, 100_000),
+            Setting.integer("dense", 1, 100_000),
+            Setting.integer("patch", 1, 100_000),
+            Setting.integer("depth", 1, 1000),
+            Setting.integer("width", 2, 100_000),
+            Setting.integer("heads", 1, 1000),
+            Setting.integer("hidden", 1, 1_000_000),
+            Setting.notNegative("dropout"),
+            Setting.oneOf("embeddingUpdate", List.of("orthogonal", "vector")),
+            Setting.oneOf("headUpdate", List.of("orthogonal", "vector")),
+            Setting.integer("largest", 1, MANY),
+            Setting.integer("others", 1, MANY),
+            Setting.number("share", 0, 1),
+            Setting.number("chi", 0, 1),
+            Setting.integer("perClient", 1, MANY),
+            Setting.integer("testPerClient", 2, MANY),
+            Setting.number("inner", 0, 1e6),
+            Setting.flag("firstOrder")));
+
     /** What some methods have. */
     private static final Map<String, Setting> OF_METHODS = byName(List.of(
             Setting.schedule("eta"),
@@ -78,8 +118,6 @@ public final class Configuration {
             Setting.number("outerRadius", 0, Double.POSITIVE_INFINITY),
             Setting.number("innerRadius", 0, Double.POSITIVE_INFINITY),
             Setting.integer("initialSamples", 1, MANY),
-            Setting.number("inner", 0, 1e6),
-            Setting.flag("firstOrder"),
             Setting.flag("averageU"),
             Setting.notNegative("mu"),
             Setting.number("serverRate", 0, 1),
@@ -113,41 +151,32 @@ public final class Configuration {
     public static Configuration of(Preset preset, Map<String, String> changes) {
         String method = changes.getOrDefault("method", preset.settings().getOrDefault("method", "fedcomuon"));
         MethodChoice choice = MethodChoice.of(method);
-        var given = new LinkedHashMap<String, String>();
-        given.put("exchange", ExchangeKind.ORDERED.toString()); // what presets do not care about
-        given.put("precision", "fp32"); // all that a CPU has, so no preset needs to say it
-        given.putAll(preset.settings());
-        given.putAll(preset.methods().getOrDefault(method, Map.of()));
-        given.putAll(changes);
-        given.put("preset", preset.name());
-        given.put("method", method);
+        Map<String, String> given = given(preset, method, changes);
 
-        Set<String> known = new LinkedHashSet<>(GENERAL.keySet());
-        known.addAll(choice.parameters().keySet());
+        // What may be set depends on the method, and on what the run is made of.
+        var usual = new LinkedHashMap<String, String>();
+        GENERAL.keySet().forEach(name -> usual.put(name, USUAL.getOrDefault(name, "")));
+        for (Part part : Part.of(name -> {
+            String value = given.getOrDefault(name, USUAL.getOrDefault(name, ""));
+            return value.isEmpty() ? value : setting(name).check(value);
+        })) {
+            usual.putAll(part.settings());
+        }
+        usual.putAll(choice.parameters());
         for (String name : given.keySet()) {
-            if (!known.contains(name)) {
-                throw new ConfigurationException(
-                        OF_METHODS.containsKey(name)
-                                ? "method '%s' has no %s; it has %s"
-                                        .formatted(
-                                                method,
-                                                name,
-                                                String.join(
-                                                        ", ",
-                                                        choice.parameters().keySet()))
-                                : Nearest.unknown("setting", name, known));
+            if (!usual.containsKey(name)) {
+                throw new ConfigurationException(unknown(name, choice, usual.keySet()));
             }
         }
         var values = new LinkedHashMap<String, String>();
-        for (String name : known) {
-            String value = given.getOrDefault(name, choice.parameters().getOrDefault(name, ""));
+        usual.forEach((name, otherwise) -> {
+            String value = given.getOrDefault(name, otherwise);
             if (value.isEmpty()) {
                 throw new ConfigurationException("%s is not set for method '%s' in preset '%s'; say --set %s=..."
                         .formatted(name, method, preset.name(), name));
             }
-            Setting setting = GENERAL.getOrDefault(name, OF_METHODS.get(name));
-            values.put(name, setting.check(value));
-        }
+            values.put(name, setting(name).check(value));
+        });
         var configuration = new Configuration(values, choice);
         try {
             configuration.method().validate(configuration.iterations(), configuration.integer("tau"));
@@ -155,6 +184,48 @@ public final class Configuration {
             throw new ConfigurationException(String.valueOf(e.getMessage()), e);
         }
         return configuration;
+    }
+
+    /** All that is said: by the preset, for the method, for the method where a setting has some value, by changes. */
+    private static Map<String, String> given(Preset preset, String method, Map<String, String> changes) {
+        var given = new LinkedHashMap<String, String>();
+        given.putAll(preset.settings());
+        given.putAll(preset.methods().getOrDefault(method, Map.of()));
+        var all = new LinkedHashMap<>(given);
+        all.putAll(changes);
+        for (Preset.Case where : preset.cases()) {
+            String value = all.getOrDefault(where.setting(), "");
+            Setting setting = setting(where.setting());
+            if (!value.isEmpty() && setting.check(value).equals(setting.check(where.value()))) {
+                given.putAll(where.methods().getOrDefault(method, Map.of()));
+            }
+        }
+        given.putAll(changes);
+        given.put("preset", preset.name());
+        given.put("method", method);
+        return given;
+    }
+
+    private static Setting setting(String name) {
+        Setting setting = GENERAL.getOrDefault(name, OF_PARTS.getOrDefault(name, OF_METHODS.get(name)));
+        if (setting == null) {
+            throw new ConfigurationException(Nearest.unknown("setting", name, GENERAL.keySet()));
+        }
+        return setting;
+    }
+
+    private static String unknown(String name, MethodChoice choice, Set<String> known) {
+        if (OF_METHODS.containsKey(name)) {
+            return "method '%s' has no %s; it has %s"
+                    .formatted(
+                            choice.name(),
+                            name,
+                            String.join(", ", choice.parameters().keySet()));
+        }
+        if (OF_PARTS.containsKey(name)) {
+            return "%s is not a setting of this run; it is one with %s".formatted(name, Part.having(name));
+        }
+        return Nearest.unknown("setting", name, known);
     }
 
     /** Every setting by name, in canonical form and order. */
@@ -219,6 +290,18 @@ public final class Configuration {
         return choice.build().apply(this, muon());
     }
 
+    /** What the losses of the clients depend on: nobody may go on with a checkpoint of another problem. */
+    Map<String, String> problem() {
+        var all = new LinkedHashMap<String, String>();
+        for (String name : List.of("model", "split", "objective", "batch", "lambda", "exponentCap")) {
+            all.put(name, text(name));
+        }
+        for (Part part : Part.of(this::text)) {
+            part.settings().keySet().forEach(name -> all.put(name, text(name)));
+        }
+        return all;
+    }
+
     private Muon muon() {
         return new Muon(
                 orthogonalizer(),
@@ -227,7 +310,7 @@ public final class Configuration {
                 number("vectorRate"));
     }
 
-    private Orthogonalizer orthogonalizer() {
+    Orthogonalizer orthogonalizer() {
         String name = text("orthogonalizer");
         Precision precision = Precision.parse(text("precision"));
         if (name.equals("exact")) {

@@ -29,10 +29,17 @@ import org.fedcomuon.method.Scaffold;
  * @param name such as {@code fedcomuon-vr}
  * @param parameters its own settings, with their defaults; empty where a preset must say it
  * @param gradients evaluations of a gradient that a client makes in a step
+ * @param perClient variables as large as the model that it has for each client, W among them
+ * @param shared those that it has once
  * @param build makes it of a configuration
  */
 public record MethodChoice(
-        String name, Map<String, String> parameters, int gradients, BiFunction<Configuration, Muon, Method> build) {
+        String name,
+        Map<String, String> parameters,
+        int gradients,
+        int perClient,
+        int shared,
+        BiFunction<Configuration, Muon, Method> build) {
     private static final String REQUIRED = "";
 
     /** All of them; the paper's two and its baselines first. */
@@ -40,6 +47,8 @@ public record MethodChoice(
                     choice(
                             "fedcomuon",
                             1,
+                            3,
+                            0,
                             (c, muon) ->
                                     new FedCoMuon(c.schedule("eta"), c.schedule("alpha"), c.schedule("beta"), muon),
                             "eta",
@@ -51,6 +60,8 @@ public record MethodChoice(
                     choice(
                             "fedcomuon-vr",
                             2,
+                            6,
+                            0,
                             (c, muon) -> new FedCoMuonVr(
                                     c.schedule("eta"),
                                     c.schedule("alpha"),
@@ -77,10 +88,12 @@ public record MethodChoice(
                             "Infinity",
                             "initialSamples",
                             "1"),
-                    choice("fedavg", 1, (c, muon) -> new FedAvg(c.schedule("eta")), "eta", REQUIRED),
+                    choice("fedavg", 1, 2, 0, (c, muon) -> new FedAvg(c.schedule("eta")), "eta", REQUIRED),
                     choice(
                             "fedmaml",
                             3,
+                            4,
+                            0,
                             (c, muon) -> new FedMaml(c.number("inner"), c.schedule("eta"), c.flag("firstOrder")),
                             "inner",
                             REQUIRED,
@@ -91,6 +104,8 @@ public record MethodChoice(
                     choice(
                             "fedmuon",
                             1,
+                            3,
+                            0,
                             (c, muon) -> new FedMuon(c.schedule("eta"), c.schedule("beta"), muon),
                             "eta",
                             REQUIRED,
@@ -99,6 +114,8 @@ public record MethodChoice(
                     choice(
                             "fedmuon-lga",
                             1,
+                            3,
+                            3,
                             (c, muon) ->
                                     new FedMuonLga(c.schedule("eta"), c.schedule("alpha"), c.schedule("beta"), muon),
                             "eta",
@@ -110,15 +127,19 @@ public record MethodChoice(
                     choice(
                             "fedmuon-bc",
                             1,
+                            6,
+                            1,
                             (c, muon) -> new FedMuonBc(c.schedule("eta"), c.schedule("alpha"), muon),
                             "eta",
                             REQUIRED,
                             "alpha",
                             REQUIRED),
-                    choice("comfedl", 1, (c, muon) -> new ComFedL(c.schedule("eta")), "eta", REQUIRED),
+                    choice("comfedl", 1, 3, 0, (c, muon) -> new ComFedL(c.schedule("eta")), "eta", REQUIRED),
                     choice(
                             "local-scgdm",
                             1,
+                            3,
+                            0,
                             (c, muon) -> new LocalScgdm(
                                     c.schedule("eta"), c.schedule("alpha"), c.schedule("gamma"), c.flag("averageU")),
                             "eta",
@@ -132,6 +153,8 @@ public record MethodChoice(
                     choice(
                             "fedprox",
                             1,
+                            2,
+                            1,
                             (c, muon) -> new FedProx(c.schedule("eta"), c.number("mu")),
                             "eta",
                             REQUIRED,
@@ -140,6 +163,8 @@ public record MethodChoice(
                     choice(
                             "scaffold",
                             1,
+                            5,
+                            2,
                             (c, muon) -> new Scaffold(c.schedule("eta"), c.number("serverRate")),
                             "eta",
                             REQUIRED,
@@ -148,6 +173,8 @@ public record MethodChoice(
                     choice(
                             "fedadam",
                             1,
+                            2,
+                            4,
                             (c, muon) -> fedOpt(AdaptiveRule.ADAM, c),
                             "eta",
                             REQUIRED,
@@ -162,6 +189,8 @@ public record MethodChoice(
                     choice(
                             "fedyogi",
                             1,
+                            2,
+                            4,
                             (c, muon) -> fedOpt(AdaptiveRule.YOGI, c),
                             "eta",
                             REQUIRED,
@@ -176,6 +205,8 @@ public record MethodChoice(
                     choice(
                             "ef21-muon",
                             1,
+                            6,
+                            5,
                             (c, muon) -> new Ef21Muon(
                                     c.schedule("eta"),
                                     c.schedule("beta"),
@@ -215,12 +246,17 @@ public record MethodChoice(
     }
 
     private static MethodChoice choice(
-            String name, int gradients, BiFunction<Configuration, Muon, Method> build, String... parameters) {
+            String name,
+            int gradients,
+            int perClient,
+            int shared,
+            BiFunction<Configuration, Muon, Method> build,
+            String... parameters) {
         var all = new java.util.LinkedHashMap<String, String>();
         for (int i = 0; i < parameters.length; i += 2) {
             all.put(parameters[i], parameters[i + 1]);
         }
-        return new MethodChoice(name, java.util.Collections.unmodifiableMap(all), gradients, build);
+        return new MethodChoice(name, java.util.Collections.unmodifiableMap(all), gradients, perClient, shared, build);
     }
 
     /** The one called {@code name}. */

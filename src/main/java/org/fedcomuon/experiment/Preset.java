@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -19,12 +20,29 @@ import tools.jackson.dataformat.yaml.YAMLMapper;
  * @param name what it is called
  * @param settings by name
  * @param methods the settings of each method, by its name
+ * @param cases what methods have instead where a setting has some value
  */
-public record Preset(String name, Map<String, String> settings, Map<String, Map<String, String>> methods) {
+public record Preset(
+        String name, Map<String, String> settings, Map<String, Map<String, String>> methods, List<Case> cases) {
     /** Those that come with the program. */
-    public static final List<String> NAMES = List.of("mnist-robust");
+    public static final List<String> NAMES =
+            List.of("mnist-robust", "wikitext2-robust", "cifar-maml-cnn", "cifar-maml-vit");
 
     private static final String METHODS = "methods";
+    private static final String CASES = "where";
+
+    /**
+     * What the best settings of methods depend on.
+     *
+     * @param setting whose value decides
+     * @param value that it must have
+     * @param methods the settings of each method then, by its name
+     */
+    public record Case(String setting, String value, Map<String, Map<String, String>> methods) {}
+
+    public Preset {
+        cases = List.copyOf(cases);
+    }
 
     /**
      * A preset by its name, or a file by its path.
@@ -77,24 +95,37 @@ public record Preset(String name, Map<String, String> settings, Map<String, Map<
         }
         var settings = new LinkedHashMap<String, String>();
         var methods = new LinkedHashMap<String, Map<String, String>>();
+        var cases = new ArrayList<Case>();
         root.properties().forEach(entry -> {
-            if (!entry.getKey().equals(METHODS)) {
-                settings.put(entry.getKey(), scalar(name, entry.getKey(), entry.getValue()));
-                return;
+            switch (entry.getKey()) {
+                case METHODS -> methods.putAll(methods(name, entry.getValue()));
+                case CASES ->
+                    entry.getValue()
+                            .properties()
+                            .forEach(setting -> setting.getValue()
+                                    .properties()
+                                    .forEach(value -> cases.add(new Case(
+                                            setting.getKey(), value.getKey(), methods(name, value.getValue())))));
+                default -> settings.put(entry.getKey(), scalar(name, entry.getKey(), entry.getValue()));
             }
-            entry.getValue().properties().forEach(method -> {
-                MethodChoice.of(method.getKey());
-                var own = new LinkedHashMap<String, String>();
-                method.getValue()
-                        .properties()
-                        .forEach(setting ->
-                                own.put(setting.getKey(), scalar(name, setting.getKey(), setting.getValue())));
-                methods.put(method.getKey(), Collections.unmodifiableMap(own));
-            });
         });
         String called = settings.containsKey("preset") ? settings.get("preset") : name;
         settings.remove("preset");
-        return new Preset(called, Collections.unmodifiableMap(settings), Collections.unmodifiableMap(methods));
+        return new Preset(called, Collections.unmodifiableMap(settings), Collections.unmodifiableMap(methods), cases);
+    }
+
+    private static Map<String, Map<String, String>> methods(String preset, JsonNode all) {
+        var methods = new LinkedHashMap<String, Map<String, String>>();
+        all.properties().forEach(method -> {
+            MethodChoice.of(method.getKey());
+            var own = new LinkedHashMap<String, String>();
+            method.getValue()
+                    .properties()
+                    .forEach(
+                            setting -> own.put(setting.getKey(), scalar(preset, setting.getKey(), setting.getValue())));
+            methods.put(method.getKey(), Collections.unmodifiableMap(own));
+        });
+        return Collections.unmodifiableMap(methods);
     }
 
     private static String scalar(String preset, String name, JsonNode value) {

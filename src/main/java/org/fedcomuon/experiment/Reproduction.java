@@ -3,13 +3,17 @@ package org.fedcomuon.experiment;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.DoubleSummaryStatistics;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
+import java.util.stream.Stream;
 import org.fedcomuon.federation.Listener;
 import org.fedcomuon.method.ClientFaultException;
 import org.fedcomuon.method.DivergedException;
@@ -20,10 +24,18 @@ import org.fedcomuon.method.DivergedException;
  *
  * @param name what commands call it
  * @param preset what is trained
+ * @param changes of the preset, in every row
  * @param rows in the order of the table
  * @param claims what the paper says
+ * @param growths what it says of leads
  */
-public record Reproduction(String name, String preset, List<Row> rows, List<Claim> claims) {
+public record Reproduction(
+        String name,
+        String preset,
+        Map<String, String> changes,
+        List<Row> rows,
+        List<Claim> claims,
+        List<Claim.Growth> growths) {
     /**
      * A line of the table.
      *
@@ -35,89 +47,247 @@ public record Reproduction(String name, String preset, List<Row> rows, List<Clai
     public Reproduction {
         rows = List.copyOf(rows);
         claims = List.copyOf(claims);
+        growths = List.copyOf(growths);
     }
 
-    /** Those of the MNIST experiment. */
-    public static final List<Reproduction> ALL = List.of(robustMnist(), tauMnist());
+    /** All that can be done. */
+    public static final List<String> NAMES =
+            List.of("robust-mnist", "tau-mnist", "wikitext2", "maml-cnn", "tau-maml", "maml-vit");
+
+    private static final List<String> PROPOSED = List.of("fedcomuon", "fedcomuon-vr");
+
+    /** The paper's rows where losses are judged as they are. */
+    private static final List<String> ROBUST = without("fedmaml");
+
+    /** The paper's rows where they are judged after adaptation. */
+    private static final List<String> META = without("fedavg");
+
+    /** Of each kind one: the plain one, a Muon baseline, a compositional one, and the two proposed. */
+    private static final List<String> FEW_ROBUST =
+            List.of("fedavg", "fedmuon", "local-scgdm", "fedcomuon", "fedcomuon-vr");
+
+    private static final List<String> FEW_META =
+            List.of("fedmaml", "fedmuon", "local-scgdm", "fedcomuon", "fedcomuon-vr");
 
     /** What the way to orthogonalize does to training; the paper says nothing of it. */
     public static final Reproduction ORTHOGONALIZERS = orthogonalizers();
 
+    /**
+     * One of {@link #NAMES}.
+     *
+     * @param quick a small form of it: fewer steps, for all but MNIST a smaller model too, and fewer of the baselines
+     */
+    public static Reproduction of(String name, boolean quick) {
+        Map<String, String> shorter = Map.of("iterations", "60", "evaluateEvery", "20");
+        return switch (name) {
+            case "robust-mnist" ->
+                new Figure(name, "mnist-robust", quick ? shorter : Map.of())
+                        .methods(MethodChoice.PAPER, "", Map.of())
+                        .beatsAll("", "test_accuracy", "test_loss", "train_loss")
+                        .steadiest()
+                        .done();
+            case "tau-mnist" ->
+                new Figure(name, "mnist-robust", quick ? shorter : Map.of())
+                        .taus()
+                        .done();
+            case "wikitext2" ->
+                new Figure(name, "wikitext2-robust", quick ? QUICK_TEXT : Map.of())
+                        .methods(quick ? FEW_ROBUST : ROBUST, "", Map.of())
+                        .beatsAll("", "test_loss", "test_perplexity")
+                        .done();
+            case "maml-cnn" -> mamlCnn(quick);
+            case "tau-maml" ->
+                new Figure(name, "cifar-maml-cnn", quick ? QUICK_CNN : Map.of())
+                        .taus()
+                        .done();
+            case "maml-vit" -> mamlVit(quick);
+            default -> throw new ConfigurationException(Nearest.unknown("figure", name, NAMES));
+        };
+    }
+
+    // The quick forms: the same code on real data, so small that five methods take ten minutes on two cores.
+
+    private static final Map<String, String> QUICK_TEXT = changes(
+            "iterations=120 evaluateEvery=20 length=32 depth=2 width=64 heads=4 hidden=128 batch=4 judgedTrain=32"
+                    + " judgedTest=400 checkpointEvery=100");
+
+    private static final Map<String, String> QUICK_CNN = changes(
+            "iterations=100 evaluateEvery=20 wide=16 wider=32 dense=128 perClient=1000 testPerClient=300 batch=16"
+                    + " judgedTrain=100 checkpointEvery=100");
+
+    private static final Map<String, String> QUICK_VIT =
+            changes("iterations=120 evaluateEvery=20 patch=8 depth=3 width=48 perClient=1000 testPerClient=300 batch=16"
+                    + " judgedTrain=100 checkpointEvery=100");
+
+    private static Map<String, String> changes(String text) {
+        var all = new LinkedHashMap<String, String>();
+        for (String change : text.split(" ", -1)) {
+            String[] parts = change.split("=", -1);
+            all.put(parts[0], parts[1]);
+        }
+        return Collections.unmodifiableMap(all);
+    }
+
+    private static List<String> without(String method) {
+        return MethodChoice.PAPER.stream()
+                .filter(other -> !other.equals(method))
+                .toList();
+    }
+
+    private static Reproduction mamlCnn(boolean quick) {
+        List<String> shares = List.of("0.3", "0.5", "0.7");
+        var figure = new Figure("maml-cnn", "cifar-maml-cnn", quick ? QUICK_CNN : Map.of());
+        for (String chi : shares) {
+            String suffix = ", chi = " + chi;
+            figure.methods(quick ? FEW_META : META, suffix, Map.of("chi", chi));
+            figure.beatsAll(suffix, "test_accuracy", "test_loss");
+        }
+        for (String method : PROPOSED) {
+            figure.growths.add(new Claim.Growth(
+                    "%s: its lead in test accuracy grows from chi = 0.3 to 0.7".formatted(method),
+                    figure.leads(method, ", chi = 0.3"),
+                    figure.leads(method, ", chi = 0.7")));
+        }
+        return figure.done();
+    }
+
+    private static Reproduction mamlVit(boolean quick) {
+        var figure = new Figure("maml-vit", "cifar-maml-vit", quick ? QUICK_VIT : Map.of());
+        figure.methods(quick ? FEW_META : META, "", Map.of());
+        List<String> muons = figure.rowsOf("", method -> method.startsWith("fedmuon"));
+        List<String> others = figure.rowsOf("", method -> !method.startsWith("fedmuon") && !PROPOSED.contains(method));
+        for (String method : PROPOSED) {
+            figure.claim("%s: higher test accuracy than %s", "test_accuracy", true, method, others);
+            figure.claim("%s: lower test loss than %s", "test_loss", false, method, others);
+            figure.claim("%s: test accuracy on a par (a tie) with %s", "test_accuracy", true, method, muons);
+        }
+        return figure.done();
+    }
+
     private static Reproduction orthogonalizers() {
-        var rows = new ArrayList<Row>();
-        for (String method : List.of("fedcomuon", "fedcomuon-vr")) {
+        var figure = new Figure("orthogonalizers", "mnist-robust", Map.of());
+        for (String method : PROPOSED) {
             for (String orthogonalizer : List.of("exact", "newton-schulz", "gram")) {
-                rows.add(new Row(
+                figure.rows.add(new Row(
                         "%s, %s".formatted(method, orthogonalizer),
                         Map.of("method", method, "orthogonalizer", orthogonalizer)));
             }
         }
-        return new Reproduction("orthogonalizers", "mnist-robust", rows, List.of());
+        return figure.done();
     }
 
-    private static Reproduction robustMnist() {
-        var rows = new ArrayList<Row>();
-        MethodChoice.PAPER.forEach(method -> rows.add(new Row(method, Map.of("method", method))));
-        List<String> proposed = List.of("fedcomuon", "fedcomuon-vr");
-        List<String> baselines = MethodChoice.PAPER.stream()
-                .filter(method -> !proposed.contains(method))
-                .toList();
-        List<String> allButVr = MethodChoice.PAPER.stream()
-                .filter(method -> !method.equals("fedcomuon-vr"))
-                .toList();
-        var claims = new ArrayList<Claim>();
-        for (String method : proposed) {
-            claims.add(new Claim(
-                    "%s: higher test accuracy than every baseline".formatted(method),
-                    "test_accuracy",
-                    true,
-                    method,
-                    baselines));
-            claims.add(new Claim(
-                    "%s: lower test loss than every baseline".formatted(method),
-                    "test_loss",
-                    false,
-                    method,
-                    baselines));
-            claims.add(new Claim(
-                    "%s: lower train loss than every baseline".formatted(method),
-                    "train_loss",
-                    false,
-                    method,
-                    baselines));
+    /** Puts one together. */
+    private static final class Figure {
+        private final String name;
+        private final String preset;
+        private final Map<String, String> changes;
+        private final List<Row> rows = new ArrayList<>();
+        private final List<Claim> claims = new ArrayList<>();
+        private final List<Claim.Growth> growths = new ArrayList<>();
+
+        Figure(String name, String preset, Map<String, String> changes) {
+            this.name = name;
+            this.preset = preset;
+            this.changes = changes;
         }
-        claims.add(new Claim(
-                "fedcomuon-vr: the highest test accuracy of all", "test_accuracy", true, "fedcomuon-vr", allButVr));
-        claims.add(
-                new Claim("fedcomuon-vr: the lowest test loss of all", "test_loss", false, "fedcomuon-vr", allButVr));
-        claims.add(
-                new Claim("fedcomuon-vr: the lowest train loss of all", "train_loss", false, "fedcomuon-vr", allButVr));
-        claims.add(new Claim(
-                "fedcomuon-vr: the steadiest test loss of all", "unsteadiness", false, "fedcomuon-vr", allButVr));
-        return new Reproduction("robust-mnist", "mnist-robust", rows, claims);
-    }
 
-    private static Reproduction tauMnist() {
-        var rows = new ArrayList<Row>();
-        var claims = new ArrayList<Claim>();
-        for (String method : List.of("fedcomuon", "fedcomuon-vr")) {
-            var others = new ArrayList<String>();
-            for (String tau : List.of("1", "5", "10", "20")) {
-                String label = "%s, tau = %s".formatted(method, tau);
-                rows.add(new Row(label, Map.of("method", method, "tau", tau)));
-                others.add(label);
+        Reproduction done() {
+            return new Reproduction(name, preset, changes, rows, claims, growths);
+        }
+
+        /** A row for each method. */
+        Figure methods(List<String> methods, String suffix, Map<String, String> more) {
+            for (String method : methods) {
+                var all = new LinkedHashMap<>(more);
+                all.put("method", method);
+                rows.add(new Row(method + suffix, all));
             }
-            String best = others.removeFirst();
-            claims.add(new Claim(
-                    "%s: tau = 1 has the highest test accuracy".formatted(method),
-                    "test_accuracy",
-                    true,
-                    best,
-                    others));
-            claims.add(new Claim(
-                    "%s: tau = 1 has the lowest test loss".formatted(method), "test_loss", false, best, others));
+            return this;
         }
-        return new Reproduction("tau-mnist", "mnist-robust", rows, claims);
+
+        List<String> rowsOf(String suffix, Predicate<String> methods) {
+            return rows.stream()
+                    .map(Row::label)
+                    .filter(label -> label.endsWith(suffix)
+                            && methods.test(label.substring(0, label.length() - suffix.length())))
+                    .toList();
+        }
+
+        void claim(String text, String metric, boolean higher, String winner, List<String> others) {
+            claims.add(new Claim(text.formatted(winner, String.join(", ", others)), metric, higher, winner, others));
+        }
+
+        private static boolean isHigherBetter(String metric) {
+            return metric.equals("test_accuracy");
+        }
+
+        private static String words(String metric) {
+            return (isHigherBetter(metric) ? "higher " : "lower ") + metric.replace('_', ' ');
+        }
+
+        /** Both proposed methods before every baseline, and the one with variance reduction before all. */
+        Figure beatsAll(String suffix, String... metrics) {
+            List<String> baselines = rowsOf(suffix, method -> !PROPOSED.contains(method));
+            for (String method : PROPOSED) {
+                for (String metric : metrics) {
+                    String text = "%s: " + words(metric) + " than every baseline";
+                    claim(text, metric, isHigherBetter(metric), method + suffix, baselines);
+                }
+            }
+            String best = "fedcomuon-vr";
+            for (String metric : metrics) {
+                claim(
+                        "%s: the " + words(metric).replace("er ", "est ") + " of all",
+                        metric,
+                        isHigherBetter(metric),
+                        best + suffix,
+                        rowsOf(suffix, method -> !method.equals(best)));
+            }
+            return this;
+        }
+
+        Claim leads(String method, String suffix) {
+            return new Claim(
+                    "lead", "test_accuracy", true, method + suffix, rowsOf(suffix, other -> !PROPOSED.contains(other)));
+        }
+
+        Figure steadiest() {
+            String best = "fedcomuon-vr";
+            claim(
+                    "%s: the steadiest test loss of all",
+                    "unsteadiness", false, best, rowsOf("", method -> !method.equals(best)));
+            return this;
+        }
+
+        /** Both proposed methods with four lengths of a round. */
+        Figure taus() {
+            for (String method : PROPOSED) {
+                var others = new ArrayList<String>();
+                for (String tau : List.of("1", "5", "10", "20")) {
+                    String label = "%s, tau = %s".formatted(method, tau);
+                    rows.add(new Row(label, Map.of("method", method, "tau", tau)));
+                    others.add(label);
+                }
+                String best = others.removeFirst();
+                claims.add(new Claim(
+                        "%s: tau = 1 has the highest test accuracy".formatted(method),
+                        "test_accuracy",
+                        true,
+                        best,
+                        others));
+                claims.add(new Claim(
+                        "%s: tau = 1 has the lowest test loss".formatted(method), "test_loss", false, best, others));
+            }
+            return this;
+        }
+    }
+
+    /** The answers to all claims. */
+    public List<Claim.Verdict> verdicts(List<Outcome> outcomes) {
+        return Stream.concat(
+                        claims.stream().map(claim -> claim.judge(outcomes)),
+                        growths.stream().map(growth -> growth.judge(outcomes)))
+                .toList();
     }
 
     /**
@@ -125,7 +295,7 @@ public record Reproduction(String name, String preset, List<Row> rows, List<Clai
      *
      * @throws ConfigurationException when it has no row of such a method
      */
-    public Reproduction of(List<String> methods) {
+    public Reproduction with(List<String> methods) {
         List<String> known =
                 rows.stream().map(row -> row.changes().get("method")).distinct().toList();
         for (String method : methods) {
@@ -136,7 +306,12 @@ public record Reproduction(String name, String preset, List<Row> rows, List<Clai
         List<Row> some = rows.stream()
                 .filter(row -> methods.contains(row.changes().get("method")))
                 .toList();
-        return new Reproduction(name, preset, some, claims);
+        return new Reproduction(name, preset, changes, some, claims, growths);
+    }
+
+    /** The same with other changes in every row. */
+    public Reproduction changed(Map<String, String> others) {
+        return new Reproduction(name, preset, others, rows, claims, growths);
     }
 
     /** The runs of a row, one a seed. */
@@ -180,18 +355,18 @@ public record Reproduction(String name, String preset, List<Row> rows, List<Clai
      * Trains what is not there yet.
      *
      * @param directory of all runs; each has its own in it
-     * @param changes of every row
      * @param options where to run; resuming is decided here
      * @param progress hears a line a run
      * @throws InterruptedException when interrupted; the run that was under way can be gone on with
      */
-    public List<Outcome> run(
-            Path directory,
-            List<Long> seeds,
-            Map<String, String> changes,
-            Training.Options options,
-            Consumer<String> progress)
+    public List<Outcome> run(Path directory, List<Long> seeds, Training.Options options, Consumer<String> progress)
             throws IOException, InterruptedException {
+        var said = new HashSet<String>();
+        Consumer<String> notes = note -> { // what is the same in every run is told once
+            if (said.add(note)) {
+                progress.accept(note);
+            }
+        };
         var outcomes = new ArrayList<Outcome>();
         for (Row row : rows) {
             var runs = new ArrayList<RunRecord>();
@@ -201,7 +376,8 @@ public record Reproduction(String name, String preset, List<Row> rows, List<Clai
                 all.put("seed", Long.toString(seed));
                 Configuration configuration = Configuration.of(Preset.load(preset), all);
                 Path out = directory.resolve("%s-%d".formatted(row.label().replaceAll("[^A-Za-z0-9-]+", "-"), seed));
-                progress.accept("%s, seed %d: %s".formatted(row.label(), seed, train(configuration, options, out)));
+                progress.accept(
+                        "%s, seed %d: %s".formatted(row.label(), seed, train(configuration, options, out, notes)));
                 runs.add(RunRecord.read(out));
             }
             outcomes.add(new Outcome(row.label(), runs));
@@ -209,7 +385,7 @@ public record Reproduction(String name, String preset, List<Row> rows, List<Clai
         return outcomes;
     }
 
-    private static String train(Configuration configuration, Training.Options options, Path out)
+    private static String train(Configuration configuration, Training.Options options, Path out, Consumer<String> notes)
             throws IOException, InterruptedException {
         boolean there = Training.isTaken(out);
         if (there) {
@@ -223,11 +399,21 @@ public record Reproduction(String name, String preset, List<Row> rows, List<Clai
             }
         }
         var with = new Training.Options(
-                options.devices(), options.threads(), options.dataDirectory(), there, options.version());
+                options.devices(),
+                options.threads(),
+                options.dataDirectory(),
+                options.memoryLimit(),
+                there,
+                options.version());
         try {
-            Map<String, Object> summary = new Training(configuration, with, out, new Listener() {}).run();
-            return "test accuracy %s, test loss %s, %s s"
-                    .formatted(summary.get("test_accuracy"), summary.get("test_loss"), summary.get("wall_seconds"));
+            Map<String, Object> summary = new Training(configuration, with, out, new Listener() {}, notes).run();
+            String score = summary.containsKey("test_accuracy") ? "test_accuracy" : "test_perplexity";
+            return "%s %s, test loss %s, %s s"
+                    .formatted(
+                            score.replace('_', ' '),
+                            summary.get(score),
+                            summary.get("test_loss"),
+                            summary.get("wall_seconds"));
         } catch (DivergedException | ClientFaultException e) {
             return String.valueOf(e.getMessage()); // in the table it says that it diverged
         }

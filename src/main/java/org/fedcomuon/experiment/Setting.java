@@ -33,6 +33,11 @@ record Setting(String name, String range, UnaryOperator<String> canonical) {
         });
     }
 
+    /** Which of the parts of a kind a run has. */
+    static Setting part(String kind) {
+        return oneOf(kind, Part.names(kind));
+    }
+
     static Setting integer(String name, long least, long greatest) {
         return new Setting(name, "a whole number from %d to %d".formatted(least, greatest), value -> {
             long number = Long.parseLong(value);

@@ -1,8 +1,10 @@
 package org.fedcomuon.experiment;
 
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Consumer;
 import org.fedcomuon.problem.Point;
 import org.fedcomuon.problem.Problem;
 
@@ -33,9 +35,19 @@ interface Task extends AutoCloseable {
      * The task that a configuration describes.
      *
      * @param dataDirectory a user's own files, instead of what comes with the program
-     * @throws java.io.IOException when the files are missing or malformed
+     * @param threads that evaluate, each a client at a time
+     * @param devices among which the clients are divided
+     * @param gate is told what it will take before it is taken, and may refuse by an exception
+     * @throws ConfigurationException when its parts do not fit together, or data are not there
+     * @throws IOException when the files are malformed
      */
-    static Task of(Configuration configuration, Optional<Path> dataDirectory, int threads) throws java.io.IOException {
-        return new ImageTask(configuration, dataDirectory, threads);
+    static Task of(
+            Configuration configuration,
+            Optional<Path> dataDirectory,
+            int threads,
+            int devices,
+            Consumer<RunMemory> gate)
+            throws IOException {
+        return new NetworkTask(configuration, dataDirectory, threads, devices, gate);
     }
 }

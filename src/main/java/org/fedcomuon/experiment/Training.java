@@ -9,6 +9,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
+import java.util.OptionalLong;
+import java.util.function.Consumer;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.federation.CheckpointStore;
 import org.fedcomuon.federation.Evaluation;
@@ -31,11 +33,17 @@ public final class Training {
      * @param devices by name
      * @param threads for kernels and for oracles
      * @param dataDirectory a user's own data files
+     * @param memoryLimit bytes that the run may take; what is available if empty
      * @param resume whether to go on from the last checkpoint in the directory
      * @param version of the program, for the summary
      */
     public record Options(
-            List<String> devices, int threads, Optional<Path> dataDirectory, boolean resume, String version) {
+            List<String> devices,
+            int threads,
+            Optional<Path> dataDirectory,
+            OptionalLong memoryLimit,
+            boolean resume,
+            String version) {
         public Options {
             devices = List.copyOf(devices);
         }
@@ -45,24 +53,30 @@ public final class Training {
     private final Options options;
     private final RunFiles files;
     private final Listener listener;
+    private final Consumer<String> notes;
     private Optional<Federation> federation = Optional.empty();
     private boolean stopping;
 
     // Of the thread that evaluates.
     private Map<String, Object> last = Map.of();
     private Optional<JsonNode> earlier = Optional.empty();
+    private long needed;
+    private String memory = "";
 
     /**
      * Prepares a run.
      *
      * @param directory where its files go
      * @param listener hears what it does
+     * @param notes hears, in lines, what it found and what it will take
      */
-    public Training(Configuration configuration, Options options, Path directory, Listener listener) {
+    public Training(
+            Configuration configuration, Options options, Path directory, Listener listener, Consumer<String> notes) {
         this.configuration = configuration;
         this.options = options;
         this.files = new RunFiles(directory);
         this.listener = listener;
+        this.notes = notes;
     }
 
     /** Whether a directory holds a run already, finished or not. */
@@ -85,12 +99,23 @@ public final class Training {
      * Runs to the end, or until {@link #stop}.
      *
      * @return the summary, as it is in the file
+     * @throws ConfigurationException when the data are not there, or the run needs more memory than there is
      * @throws IOException when data cannot be read, or a file not written
      */
     public Map<String, Object> run() throws IOException, InterruptedException {
-        Files.createDirectories(files.directory());
-        try (Task task = Task.of(configuration, options.dataDirectory(), options.threads())) {
+        for (String device : options.devices()) {
+            Devices.open(device).close(); // whoever mistypes one need not wait for the data
+        }
+        try (Task task = Task.of(
+                configuration,
+                options.dataDirectory(),
+                options.threads(),
+                options.devices().size(),
+                this::requireMemory)) {
             Federation run = describe(task);
+            notes.accept(task.data());
+            notes.accept(memory);
+            Files.createDirectories(files.directory());
             files.writeConfig(configuration);
             announce(run);
             try {
@@ -112,6 +137,21 @@ public final class Training {
                 }
                 throw e;
             }
+        }
+    }
+
+    private void requireMemory(RunMemory run) {
+        needed = run.bytes();
+        OptionalLong limit = options.memoryLimit().isPresent() ? options.memoryLimit() : RunMemory.available();
+        memory = run + (limit.isPresent() ? "; %s may be used".formatted(RunMemory.gibibytes(limit.getAsLong())) : "");
+        if (limit.isPresent() && run.bytes() > limit.getAsLong()) {
+            throw new ConfigurationException(
+                    ("this run needs %s, but only %s %s; take fewer clients, a smaller batch or model, fewer threads,"
+                                    + " or a method with fewer variables")
+                            .formatted(
+                                    run,
+                                    RunMemory.gibibytes(limit.getAsLong()),
+                                    options.memoryLimit().isPresent() ? "are allowed" : "are available"));
         }
     }
 
@@ -138,9 +178,7 @@ public final class Training {
                     }
                 })
                 .listener(listener);
-        for (String name : List.of("model", "largest", "others", "batch", "lambda", "exponentCap")) {
-            builder.describe(name, configuration.text(name));
-        }
+        configuration.problem().forEach(builder::describe);
         if (options.resume()) {
             long step = new CheckpointStore(files.checkpoints())
                     .newest()
@@ -241,6 +279,7 @@ public final class Training {
         values.put("threads", options.threads());
         values.put("data", task.data());
         values.put("data_sha256", task.dataHash());
+        values.put("memory_estimate_bytes", needed);
         values.put("version", options.version());
         values.put("library", Devices.libraryInfo());
         values.put("java", System.getProperty("java.vm.name") + " " + System.getProperty("java.version"));

@@ -1,13 +1,17 @@
 package org.fedcomuon.model;
 
+import java.util.stream.IntStream;
+import org.bytedeco.javacpp.FloatPointer;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
 import org.fedcomuon.data.ImageSet;
+import org.fedcomuon.data.TextBlocks;
 
 /**
  * Inputs and labels in memory, as tensors. Read by many threads at once.
  *
  * @param inputs the first dimension counts examples
- * @param labels one class number an example
+ * @param labels a class number for each prediction: one an example, or one for each token of it
  */
 @SuppressWarnings("exports") // whoever uses tensors has libtorch; others must not need it
 public record Examples(Tensor inputs, Tensor labels) {
@@ -17,18 +21,37 @@ public record Examples(Tensor inputs, Tensor labels) {
         }
     }
 
-    /** Images as {@code count x channels x rows x cols}, pixels in [0, 1]. */
+    /** All images, as {@link #of(ImageSet, int[])}. */
     public static Examples of(ImageSet images) {
-        int size = images.imageSize();
-        var pixels = new float[Math.multiplyExact(images.count(), size)];
-        var labels = new long[images.count()];
-        for (int i = 0; i < images.count(); i++) {
-            images.copyTo(i, pixels, i * size);
-            labels[i] = images.label(i);
+        return of(images, IntStream.range(0, images.count()).toArray());
+    }
+
+    /** Some images as {@code count x channels x rows x cols}, pixels as the set gives them. */
+    public static Examples of(ImageSet images, int[] which) {
+        var labels = new long[which.length];
+        // One by one into torch's memory: an array of all of CIFAR-10 would be another 0.6 GB.
+        Tensor inputs = torch.empty(which.length, images.channels(), images.rows(), images.cols());
+        var image = new float[images.imageSize()];
+        FloatPointer memory = inputs.data_ptr_float();
+        for (int i = 0; i < which.length; i++) {
+            images.copyTo(which[i], image, 0);
+            memory.position((long) i * image.length).put(image);
+            labels[i] = images.label(which[i]);
+        }
+        return new Examples(inputs, Tensor.create(labels));
+    }
+
+    /** Blocks of a text; the label of a word is the one that follows it. */
+    public static Examples of(TextBlocks text) {
+        int length = text.length();
+        var inputs = new long[Math.multiplyExact(text.count(), length)];
+        var labels = new long[inputs.length];
+        for (int i = 0; i < text.count(); i++) {
+            text.copyTo(i, inputs, labels, i * length);
         }
         return new Examples(
-                Tensor.create(pixels).view(images.count(), images.channels(), images.rows(), images.cols()),
-                Tensor.create(labels));
+                Tensor.create(inputs).view(text.count(), length),
+                Tensor.create(labels).view(text.count(), length));
     }
 
     /** How many. */
@@ -44,5 +67,10 @@ public record Examples(Tensor inputs, Tensor labels) {
         }
         Tensor index = Tensor.create(long64);
         return new Examples(inputs.index_select(0, index), labels.index_select(0, index));
+    }
+
+    /** Those from {@code start} to before {@code end}, as a view. */
+    public Examples range(int start, int end) {
+        return new Examples(inputs.narrow(0, start, end - start), labels.narrow(0, start, end - start));
     }
 }

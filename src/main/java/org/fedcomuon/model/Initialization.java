@@ -1,15 +1,25 @@
 package org.fedcomuon.model;
 
 import java.util.SplittableRandom;
+import java.util.function.DoubleSupplier;
+import java.util.random.RandomGenerator;
 import org.fedcomuon.problem.Block;
 import org.fedcomuon.problem.Layout;
 
-/** Where training starts: uniform within {@code 1/sqrt(fan-in)}, as is usual for dense and convolution layers. */
+/**
+ * Where training starts: uniform within {@code 1/sqrt(fan-in)}, as is usual for dense and convolution layers, and what
+ * is usual for blocks that are neither.
+ */
 public final class Initialization {
+    /** Of a class token and of learned positions. */
+    private static final double SMALL = 0.02;
+
     private Initialization() {}
 
     /**
-     * W0. A bias takes the fan-in of the weight before it; what ends in {@code .gain} is one.
+     * W0, by the names of the blocks: a {@code .gain} is one and a {@code .shift} zero; {@code embedding} is normal
+     * with a variance of one over its width, {@code positions} and {@code class.token} with a deviation of 0.02. All
+     * others are uniform; a bias takes the fan-in of the weight before it.
      *
      * @param seed the same seed, the same W0
      */
@@ -23,11 +33,25 @@ public final class Initialization {
                 fanIn = block.cols();
             }
             double bound = 1 / Math.sqrt(fanIn);
-            boolean gain = block.name().endsWith(".gain");
+            DoubleSupplier draw = draw(block.name(), bound, random);
             for (long i = 0; i < block.size(); i++) {
-                w[at++] = gain ? 1 : (float) random.nextDouble(-bound, bound);
+                w[at++] = (float) draw.getAsDouble();
             }
         }
         return w;
+    }
+
+    private static DoubleSupplier draw(String name, double bound, RandomGenerator random) {
+        if (name.endsWith(".gain")) {
+            return () -> 1;
+        }
+        if (name.endsWith(".shift")) {
+            return () -> 0;
+        }
+        return switch (name) {
+            case "embedding" -> () -> bound * random.nextGaussian();
+            case "positions", "class.token" -> () -> SMALL * random.nextGaussian();
+            default -> () -> random.nextDouble(-bound, bound);
+        };
     }
 }

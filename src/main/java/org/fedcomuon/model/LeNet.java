@@ -52,4 +52,10 @@ public final class LeNet implements Network {
                 1);
         return torch.max_pool2d(torch.relu(convolved), 2, 2);
     }
+
+    @Override
+    public long activations(int batch) {
+        // Of each convolution: its result, the same after ReLU, the same pooled, and indices of eight bytes.
+        return batch * ((6L * 24 * 24 + 16 * 8 * 8) * 2 + (6L * 12 * 12 + 256) * 3 + 2 * 120 + 10);
+    }
 }

@@ -12,8 +12,20 @@ public interface Network {
     /** Its parameters. */
     Layout layout();
 
+    /** How many parameters it has. */
+    default long parameters() {
+        return layout().length();
+    }
+
     /**
-     * The logits of a batch.
+     * About how many floats of activations are in memory at once in a gradient of the loss on {@code batch} examples;
+     * see {@link MemoryEstimate}.
+     */
+    long activations(int batch);
+
+    /**
+     * The logits of a batch: the first dimension counts examples, the last classes; between them, if anything, the
+     * predictions of an example.
      *
      * @param parameters views of the blocks of {@link #layout}
      * @param input the batch, its first dimension counting examples

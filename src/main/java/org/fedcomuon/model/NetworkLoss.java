@@ -1,7 +1,5 @@
 package org.fedcomuon.model;
 
-import java.util.HashMap;
-import java.util.Map;
 import java.util.function.Function;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.BoolOptional;
@@ -21,18 +19,12 @@ final class NetworkLoss implements Loss, HessianProduct {
     private final Network network;
     private final Examples examples;
     private final Function<Sample, int[]> batches;
-
-    // By address: a federation's variables stay where they are.
-    private final Map<Long, Parameters> views = new HashMap<>();
+    private final Views views = new Views();
 
     NetworkLoss(Network network, Examples examples, Function<Sample, int[]> batches) {
         this.network = network;
         this.examples = examples;
         this.batches = batches;
-    }
-
-    private Parameters view(Point point) {
-        return views.computeIfAbsent(point.values().address(), address -> new Parameters(point));
     }
 
     @Override
@@ -42,26 +34,15 @@ final class NetworkLoss implements Loss, HessianProduct {
 
     @Override
     public double evaluate(Sample xi, Point w, Point gradient) {
-        Torch.claim();
-        Parameters at = view(w);
-        Parameters into = view(gradient);
-        try (var _ = new PointerScope()) {
-            Tensor loss = loss(xi, at.requireGradient());
-            into.zero();
-            for (int i = 0; i < at.blocks().size(); i++) {
-                at.blocks().get(i).mutable_grad().put(into.blocks().get(i)); // accumulated in place
-            }
-            loss.backward();
-            return loss.item_float(); // on a GPU, waits for all of the above
-        }
+        return views.evaluate(w, gradient, at -> loss(xi, at));
     }
 
     @Override
     public void hessianProduct(Sample xi, Point w, Point direction, Point product) {
         Torch.claim();
-        Parameters at = view(w);
-        Parameters along = view(direction);
-        Parameters into = view(product);
+        Parameters at = views.of(w);
+        Parameters along = views.of(direction);
+        Parameters into = views.of(product);
         try (var _ = new PointerScope()) {
             Tensor loss = loss(xi, at.requireGradient());
             TensorVector parameters = at.vector();
@@ -86,8 +67,6 @@ final class NetworkLoss implements Loss, HessianProduct {
     }
 
     private Tensor loss(Sample xi, Parameters at) {
-        Examples batch = examples.select(batches.apply(xi));
-        return torch.cross_entropy_loss(
-                network.logits(at, at.here(batch.inputs()), Dropout.of(xi)), at.here(batch.labels()));
+        return CrossEntropy.mean(network, at, examples.select(batches.apply(xi)), Dropout.of(xi));
     }
 }

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Optional;
 import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.pytorch.Device;
+import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.TensorVector;
@@ -13,8 +14,9 @@ import org.fedcomuon.problem.Layout;
 import org.fedcomuon.problem.Point;
 
 /**
- * A point as tensors: one view of its memory for each block, made once and used every step. Changes on either side show
- * on the other. As good as the memory it looks at, which may be that of a CUDA device: then so are the tensors.
+ * Named blocks as tensors. Those of a point are views of its memory, made once and used every step: changes on either
+ * side show on the other. They are as good as the memory they look at, which may be that of a CUDA device: then so are
+ * the tensors.
  */
 @SuppressWarnings("exports") // whoever uses tensors has libtorch; others must not need it
 public final class Parameters {
@@ -27,30 +29,38 @@ public final class Parameters {
 
     private final Layout layout;
     private final Optional<Device> device; // empty: the CPU
-    private final Tensor flat;
-    private final List<Tensor> blocks = new ArrayList<>();
+    private final List<Tensor> blocks;
 
-    Parameters(Point point) {
-        layout = point.layout();
+    private Parameters(Layout layout, Optional<Device> device, List<Tensor> blocks) {
+        this.layout = layout;
+        this.device = device;
+        this.blocks = List.copyOf(blocks);
+    }
+
+    /** Tensors of any origin on the CPU, one for each block. */
+    Parameters(Layout layout, List<Tensor> blocks) {
+        this(layout, Optional.empty(), blocks);
+    }
+
+    /** Views of a point. */
+    static Parameters of(Point point) {
         Optional<String> name = point.values().device();
         if (name.isEmpty() && !point.values().segment().isNative()) {
             throw new IllegalArgumentException("libtorch cannot look into the Java heap");
         }
-        device = name.map(Device::new);
+        Optional<Device> device = name.map(Device::new);
+        Layout layout = point.layout();
         long base = point.values().address();
-        flat = view(base, layout.length());
+        var blocks = new ArrayList<Tensor>();
         for (int i = 0; i < layout.blocks().size(); i++) {
-            blocks.add(view(
-                    base + layout.offset(i) * Float.BYTES,
-                    layout.blocks().get(i).shape().stream()
-                            .mapToLong(Integer::longValue)
-                            .toArray()));
+            var address = new Address(base + layout.offset(i) * Float.BYTES);
+            long[] shape = layout.blocks().get(i).shape().stream()
+                    .mapToLong(Integer::longValue)
+                    .toArray();
+            blocks.add(device.map(there -> torch.from_blob(address, shape, new TensorOptions(there)))
+                    .orElseGet(() -> torch.from_blob(address, shape)));
         }
-    }
-
-    private Tensor view(long address, long... shape) {
-        return device.map(there -> torch.from_blob(new Address(address), shape, new TensorOptions(there)))
-                .orElseGet(() -> torch.from_blob(new Address(address), shape));
+        return new Parameters(layout, device, blocks);
     }
 
     /** {@code x} where these parameters are: a copy on a GPU, itself on the CPU. */
@@ -79,12 +89,27 @@ public final class Parameters {
     }
 
     void zero() {
-        flat.zero_();
+        blocks.forEach(block -> block.detach().zero_()); // even if it was differentiated at, elsewhere
     }
 
     /** What is computed with them can be differentiated from now on. */
     Parameters requireGradient() {
         blocks.forEach(block -> block.set_requires_grad(true));
         return this;
+    }
+
+    /** The same numbers, cut off from what they were computed from. */
+    Parameters detached() {
+        return new Parameters(
+                layout, device, blocks.stream().map(Tensor::detach).toList());
+    }
+
+    /** {@code this - rate direction}, differentiable. */
+    Parameters minus(double rate, TensorVector direction) {
+        var moved = new ArrayList<Tensor>();
+        for (int i = 0; i < blocks.size(); i++) {
+            moved.add(blocks.get(i).sub(direction.get(i), new Scalar(rate)));
+        }
+        return new Parameters(layout, device, moved);
     }
 }

@@ -1,5 +1,8 @@
 package org.fedcomuon.model;
 
+import java.util.function.Supplier;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 import org.fedcomuon.internal.OpenBlasLibrary;
 
@@ -25,6 +28,23 @@ final class Torch {
     static void claim() {
         if (!CLAIMED.get()) {
             throw new AssertionError();
+        }
+    }
+
+    /**
+     * A part of a network, such as a layer. What it made on the way is let go of at its end, and stays in memory only
+     * if the backward pass needs it; a scope around the whole network would hold everything until the loss is known.
+     */
+    static Tensor part(Supplier<Tensor> body) {
+        PointerScope outer = PointerScope.getInnerScope();
+        try (var _ = new PointerScope()) {
+            Tensor result = body.get();
+            if (outer == null) {
+                result.retainReference(); // and the garbage collector frees it
+            } else {
+                outer.attach(result);
+            }
+            return result;
         }
     }
 }

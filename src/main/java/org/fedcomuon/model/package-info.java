@@ -1,6 +1,7 @@
 /**
  * Models on libtorch as oracles: a {@link org.fedcomuon.model.Network} is a function of named parameter blocks, and
- * {@link org.fedcomuon.model.Classification} makes a federated problem of one with data. Weights and gradients are the
+ * {@link org.fedcomuon.model.Classification} makes a federated problem of one with data, or
+ * {@link org.fedcomuon.model.MetaLearning} one of doing well after a step of adaptation. Weights and gradients are the
  * federation's own buffers, seen by libtorch without a copy.
  *
  * <p>libtorch is an optional dependency: without it this package cannot be used, and the rest can. Each thread that

@@ -11,6 +11,7 @@ import org.fedcomuon.experiment.RunRecord;
 public final class ReproductionPage {
     private static final List<Metric> COLUMNS = List.of(
             Metric.TEST_ACCURACY,
+            Metric.TEST_PERPLEXITY,
             Metric.TEST_LOSS,
             Metric.TRAIN_LOSS,
             Metric.WORST_ACCURACY,
@@ -33,6 +34,7 @@ public final class ReproductionPage {
                                 Metric.TRAIN_LOSS,
                                 Metric.TEST_LOSS,
                                 Metric.TEST_ACCURACY,
+                                Metric.TEST_PERPLEXITY,
                                 Metric.WORST_ACCURACY,
                                 Metric.WORST_LOSS),
                         groups)
@@ -62,14 +64,19 @@ public final class ReproductionPage {
         var html = new StringBuilder("<section>\n<h2>Last values, mean over seeds</h2>\n");
         html.append(
                 "<div class=\"scroll\" role=\"region\" aria-label=\"Last values\" tabindex=\"0\">\n<table>\n<thead><tr><th class=\"text\">row</th>");
-        COLUMNS.forEach(
+        List<Metric> columns = COLUMNS.stream()
+                .filter(metric -> outcomes.stream()
+                        .flatMap(outcome -> outcome.runs().stream())
+                        .anyMatch(metric::isIn))
+                .toList();
+        columns.forEach(
                 metric -> html.append("<th>").append(Html.escape(metric.name())).append("</th>"));
         html.append("</tr></thead>\n<tbody>\n");
         for (Reproduction.Outcome outcome : outcomes) {
             html.append("<tr><td class=\"text\">")
                     .append(Html.escape(outcome.label()))
                     .append("</td>");
-            for (Metric metric : COLUMNS) {
+            for (Metric metric : columns) {
                 html.append("<td>").append(Html.escape(cell(metric, outcome))).append("</td>");
             }
             html.append("</tr>\n");

@@ -11,12 +11,11 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
+import org.fedcomuon.data.Cifar10Download;
 import org.fedcomuon.data.FetchException;
 import org.fedcomuon.data.MnistDownload;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import picocli.CommandLine;
 
 class DataCommandTest {
@@ -26,14 +25,18 @@ class DataCommandTest {
     private record Result(int exitCode, String out, String err) {}
 
     private final List<Path> fetched = new ArrayList<>();
+    private final List<String> asked = new ArrayList<>();
 
     private Result run(DataCommand.Fetch fetch, Object... arguments) {
-        return run(
-                new CommandLine(new DataCommand((to, progress) -> {
-                    fetched.add(to);
-                    return fetch.get(to, progress);
-                })),
-                arguments);
+        return run(new CommandLine(new DataCommand(noting("mnist", fetch), noting("cifar10", fetch))), arguments);
+    }
+
+    private DataCommand.Fetch noting(String what, DataCommand.Fetch fetch) {
+        return (to, progress) -> {
+            fetched.add(to);
+            asked.add(what);
+            return fetch.get(to, progress);
+        };
     }
 
     private static Result run(CommandLine commandLine, Object... arguments) {
@@ -111,14 +114,37 @@ class DataCommandTest {
                                 .formatted(directory, directory)));
     }
 
-    @ParameterizedTest
-    @CsvSource({
-        "cifar10, NAME 'cifar10' cannot be had yet; 'mnist' can",
-        "wikitext2, NAME 'wikitext2' cannot be had yet; 'mnist' can",
-        "imagenet, no such NAME: 'imagenet'; 'mnist' can be had",
-    })
-    void onlyMnistCanBeHad(String name, String message) {
-        assertThat(run((to, _) -> never(to), "get", name)).isEqualTo(fails(2, message));
+    @Test
+    void cifar10CanBeHadToo() {
+        assertThat(run((_, _) -> true, "get", "cifar10", "--data-dir", directory))
+                .isEqualTo(new Result(0, "the whole of CIFAR-10 is in: %s\n".formatted(directory), ""));
+        assertThat(run((_, _) -> false, "get", "cifar10"))
+                .isEqualTo(new Result(0, "already there: %s\n".formatted(Cifar10Download.defaultDirectory()), ""));
+        assertThat(fetched).containsExactly(directory, Cifar10Download.defaultDirectory());
+        assertThat(asked).containsExactly("cifar10", "cifar10");
+    }
+
+    @Test
+    void wikitext2HasToBeBrought() throws IOException {
+        assertThat(run((to, _) -> never(to), "get", "wikitext2", "--data-dir", directory))
+                .isEqualTo(fails(
+                        2,
+                        "NAME 'wikitext2' cannot be fetched, since no package has its training text; put train.txt and"
+                                + " test.txt into %s yourself, from https://github.com/pytorch/examples/tree/main/word_language_model/data/wikitext-2"
+                                        .formatted(directory)));
+        Files.writeString(directory.resolve("wiki.train.tokens"), "a");
+        assertThat(run((to, _) -> never(to), "get", "wikitext2", "--data-dir", directory)
+                        .exitCode())
+                .isEqualTo(2);
+        Files.writeString(directory.resolve("wiki.test.tokens"), "a");
+        assertThat(run((to, _) -> never(to), "get", "wikitext2", "--data-dir", directory))
+                .isEqualTo(new Result(0, "already there: %s\n".formatted(directory), ""));
+    }
+
+    @Test
+    void othersCannotBeHad() {
+        assertThat(run((to, _) -> never(to), "get", "imagenet"))
+                .isEqualTo(fails(2, "no such NAME: 'imagenet'; 'mnist' and 'cifar10' can be had"));
     }
 
     @Test
@@ -138,9 +164,12 @@ class DataCommandTest {
                         mnist      packaged: 12000 training and 10000 test images, 3.5 MB
                                    whole set, 60000 training and 10000 test images: not in %s; \
                         get it (11 MB) with: ./fedcomuon data get mnist --data-dir %s
-                        cifar10    not available yet
-                        wikitext2  not available yet
-                        """.formatted(directory, directory), ""));
+                        cifar10    whole set, 50000 training and 10000 test images: not in %s; \
+                        get it (139 MB) with: ./fedcomuon data get cifar10 --data-dir %s
+                        wikitext2  packaged: validation and test text, 0.8 MB, for a quick form
+                                   whole set, with the training text: not in %s; put train.txt and test.txt there, \
+                        from https://github.com/pytorch/examples/tree/main/word_language_model/data/wikitext-2
+                        """.formatted(directory, directory, directory, directory, directory), ""));
     }
 
     @Test
@@ -150,8 +179,20 @@ class DataCommandTest {
                     directory.resolve(name + (name.endsWith("images") ? "-idx3-ubyte" : "-idx1-ubyte.gz")),
                     new byte[100_000]);
         }
+        for (String name : List.of("test_batch", "data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4")) {
+            Files.write(directory.resolve(name + ".bin"), new byte[100_000]);
+        }
+        Files.write(directory.resolve("test.txt"), new byte[100_000]);
         assertThat(run((to, _) -> never(to), "list", "--data-dir", directory).out())
-                .contains("whole set, 60000 training and 10000 test images: in %s, 0.4 MB\n".formatted(directory));
+                .contains("whole set, 60000 training and 10000 test images: in %s, 0.4 MB\n".formatted(directory))
+                .contains("whole set, 50000 training and 10000 test images: not in %s;".formatted(directory))
+                .contains("with the training text: not in %s;".formatted(directory));
+
+        Files.write(directory.resolve("data_batch_5.bin"), new byte[200_000]);
+        Files.write(directory.resolve("train.txt"), new byte[200_000]);
+        assertThat(run((to, _) -> never(to), "list", "--data-dir", directory).out())
+                .contains("whole set, 50000 training and 10000 test images: in %s, 0.7 MB\n".formatted(directory))
+                .contains("with the training text: in %s, 0.3 MB\n".formatted(directory));
     }
 
     @Test
@@ -161,6 +202,6 @@ class DataCommandTest {
                 .startsWith("Usage: fedcomuon data get")
                 .contains("--data-dir", "--verbose");
         assertThat(run(Main.commandLine(), "data", "get", "nothing"))
-                .isEqualTo(fails(2, "no such NAME: 'nothing'; 'mnist' can be had"));
+                .isEqualTo(fails(2, "no such NAME: 'nothing'; 'mnist' and 'cifar10' can be had"));
     }
 }

@@ -15,8 +15,6 @@ import org.fedcomuon.experiment.Rates;
 import org.fedcomuon.experiment.RatesReport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 import picocli.CommandLine;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
@@ -150,12 +148,6 @@ class ReproduceCommandIT {
                 .isZero();
         assertThat(asked.getFirst().methods()).containsOnly("fedcomuon");
         assertThat(asked.getFirst().seeds()).isEqualTo(7);
-    }
-
-    @ParameterizedTest
-    @ValueSource(strings = {"wikitext2", "maml-cnn", "tau-maml", "maml-vit"})
-    void figuresThatAreNotThereYet(String figure) {
-        assertRefused(run(0, figure), figure, "yet", "'rates'");
     }
 
     @Test

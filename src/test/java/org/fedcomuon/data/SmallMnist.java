@@ -88,7 +88,7 @@ final class SmallMnist {
         return archive;
     }
 
-    private static void entry(OutputStream out, String name, byte[] content) throws IOException {
+    static void entry(OutputStream out, String name, byte[] content) throws IOException {
         var header = new byte[512];
         put(header, 0, name);
         put(header, 124, "%011o".formatted(content.length));

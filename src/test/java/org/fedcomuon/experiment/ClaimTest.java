@@ -5,9 +5,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** The paper's claims are answered by the figures, and by nothing smaller than the spread of the seeds. */
@@ -93,12 +95,48 @@ class ClaimTest {
         assertThat(Claim.value(run, "unsteadiness").orElseThrow()).isCloseTo((2.0 + 1.0) / 2, within(1e-12));
     }
 
+    private static List<Reproduction> figures() {
+        return Reproduction.NAMES.stream()
+                .flatMap(name -> Stream.of(Reproduction.of(name, false), Reproduction.of(name, true)))
+                .toList();
+    }
+
+    @Test
+    void aLeadMayGrow() {
+        var before = new Claim("", "test_accuracy", true, "a", List.of("b"));
+        var after = new Claim("", "test_accuracy", true, "c", List.of("d"));
+        var growth = new Claim.Growth("it grows", before, after);
+        Reproduction.Outcome a = outcome("a", 0.50, 0.52);
+        Reproduction.Outcome b = outcome("b", 0.45, 0.45);
+        Reproduction.Outcome c = outcome("c", 0.60, 0.60);
+        Claim.Verdict verdict = growth.judge(List.of(a, b, c, outcome("d", 0.40, 0.40)));
+        assertThat(verdict.answer()).isEqualTo(Claim.Answer.YES);
+        assertThat(verdict.mine()).isCloseTo(0.20, within(1e-12));
+        assertThat(verdict.its()).isCloseTo(0.06, within(1e-12));
+        assertThat(growth.judge(List.of(a, b, c, outcome("d", 0.545, 0.545))).answer())
+                .isEqualTo(Claim.Answer.TIE);
+        assertThat(growth.judge(List.of(a, b, c, outcome("d", 0.59, 0.59))).answer())
+                .isEqualTo(Claim.Answer.NO);
+        assertThat(growth.judge(List.of(a, b, c)).answer()).isEqualTo(Claim.Answer.UNKNOWN);
+    }
+
+    @Test
+    void theQuickFormsHaveOneOfEachKind() {
+        for (String name : List.of("wikitext2", "maml-cnn", "maml-vit")) {
+            assertThat(Reproduction.of(name, true).rows())
+                    .extracting(row -> row.changes().get("method"))
+                    .contains("fedcomuon", "fedcomuon-vr", "fedmuon", "local-scgdm")
+                    .containsAnyOf("fedavg", "fedmaml");
+        }
+    }
+
     @Test
     void everyRowOfTheFiguresCanBeConfigured() {
-        for (Reproduction figure : Reproduction.ALL) {
+        for (Reproduction figure : figures()) {
             for (Reproduction.Row row : figure.rows()) {
-                assertThat(Configuration.of(Preset.load(figure.preset()), row.changes())
-                                .values())
+                var all = new LinkedHashMap<>(row.changes());
+                all.putAll(figure.changes());
+                assertThat(Configuration.of(Preset.load(figure.preset()), all).values())
                         .isNotEmpty();
             }
             var labels = figure.rows().stream().map(Reproduction.Row::label).toList();
@@ -106,7 +144,7 @@ class ClaimTest {
                 assertThat(labels).contains(claim.winner()).containsAll(claim.others());
             }
         }
-        assertThatThrownBy(() -> Reproduction.ALL.getFirst().of(List.of("fedavgg")))
+        assertThatThrownBy(() -> Reproduction.of("robust-mnist", false).with(List.of("fedavgg")))
                 .hasMessageContaining("did you mean 'fedavg'?");
     }
 }

@@ -24,11 +24,82 @@ class ConfigurationTest {
     @ParameterizedTest
     @MethodSource("methods")
     void everyMethodHasAllItNeeds(String method) {
-        Configuration configuration = Configuration.of(MNIST, Map.of("method", method));
-        assertThat(configuration.method().name()).isEqualTo(method);
-        assertThat(configuration.values())
-                .containsKeys("eta", "seed", "iterations")
-                .doesNotContainValue("");
+        for (String preset : Preset.NAMES) {
+            Configuration configuration = Configuration.of(Preset.load(preset), Map.of("method", method));
+            assertThat(configuration.method().name()).isEqualTo(method);
+            assertThat(configuration.values())
+                    .containsKeys("eta", "seed", "iterations")
+                    .doesNotContainValue("");
+        }
+    }
+
+    /** The paper's tables, typed in again. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = ';',
+            value = {
+                "wikitext2-robust;fedavg;eta=0.1",
+                "wikitext2-robust;fedmuon;eta=0.03 beta=0.3",
+                "wikitext2-robust;fedmuon-lga;eta=0.01 alpha=0.5 beta=0.8",
+                "wikitext2-robust;fedmuon-bc;eta=0.03 alpha=0.1",
+                "wikitext2-robust;comfedl;eta=0.2",
+                "wikitext2-robust;local-scgdm;eta=0.2 alpha=0.2 gamma=0.1",
+                "wikitext2-robust;fedcomuon;eta=0.02 alpha=0.2 beta=0.2 depth=8 width=768 heads=8 hidden=1024",
+                "wikitext2-robust;fedcomuon-vr;eta=0.03 alpha=0.3 beta=0.8 gamma=0.6 rho=0.2 iterations=500 tau=5",
+                "wikitext2-robust;fedcomuon;dropout=0.1 length=128 batch=32 share=0.5 clients=10 split=one-large",
+                "cifar-maml-cnn;fedmaml;inner=0.03 eta=0.1",
+                "cifar-maml-cnn;fedmuon;inner=0.05 eta=0.1 beta=0.4",
+                "cifar-maml-cnn;fedmuon-lga;inner=0.05 eta=0.1 alpha=0.5 beta=0.8",
+                "cifar-maml-cnn;fedmuon-bc;inner=0.05 eta=0.1 alpha=0.1",
+                "cifar-maml-cnn;comfedl;inner=0.05 eta=0.1",
+                "cifar-maml-cnn;local-scgdm;inner=0.01 eta=0.1 alpha=0.9 gamma=0.9",
+                "cifar-maml-cnn;fedcomuon;inner=0.03 eta=0.1 alpha=0.7 beta=0.7 lambda=0.5 batch=64",
+                "cifar-maml-cnn;fedcomuon-vr;inner=0.03 eta=0.1 alpha=0.1 beta=0.8 gamma=0.7 rho=0.2",
+                "cifar-maml-cnn;fedcomuon;iterations=600 tau=5 chi=0.3 wide=96 wider=196 narrow=10 dense=1000",
+                "cifar-maml-vit;fedmaml;inner=0.05 eta=0.1",
+                "cifar-maml-vit;fedmuon;inner=0.005 eta=0.01 beta=0.3",
+                "cifar-maml-vit;fedmuon-lga;inner=0.005 eta=0.01 alpha=0.5 beta=0.8",
+                "cifar-maml-vit;fedmuon-bc;inner=0.005 eta=0.01 alpha=0.1",
+                "cifar-maml-vit;comfedl;inner=0.003 eta=0.1",
+                "cifar-maml-vit;local-scgdm;inner=0.003 eta=0.05 alpha=0.3 gamma=0.9",
+                "cifar-maml-vit;fedcomuon;inner=0.005 eta=0.01 alpha=0.9 beta=0.3 iterations=1500 tau=5 batch=32",
+                "cifar-maml-vit;fedcomuon-vr;inner=0.005 eta=0.01 alpha=0.8 beta=0.8 gamma=0.9 rho=0.2",
+                "cifar-maml-vit;fedcomuon;depth=12 width=192 heads=3 patch=4 chi=0.3 clients=10"
+            })
+    void thePresetsHaveThePapersSettings(String preset, String method, String settings) {
+        Configuration c = Configuration.of(Preset.load(preset), Map.of("method", method));
+        for (String setting : settings.split(" ", -1)) {
+            String[] parts = setting.split("=", -1);
+            String found = c.text(parts[0]);
+            assertThat(found.replaceFirst("\\.0$", "")).as(parts[0]).isEqualTo(parts[1]);
+        }
+    }
+
+    /** The paper's settings for its three shares of the dominant class. */
+    @ParameterizedTest
+    @CsvSource({"0.3, 0.03, 0.7", "0.5, 0.03, 0.7", ".70, 0.05, 0.9"})
+    void whatIsBestMayDependOnASetting(String chi, double inner, double gamma) {
+        Preset preset = Preset.load("cifar-maml-cnn");
+        assertThat(Configuration.of(preset, Map.of("method", "fedmaml", "chi", chi))
+                        .number("inner"))
+                .isEqualTo(inner);
+        assertThat(Configuration.of(preset, Map.of("method", "fedcomuon-vr", "chi", chi))
+                        .schedule("gamma"))
+                .isEqualTo(Schedule.constant(gamma));
+        assertThat(Configuration.of(preset, Map.of("method", "fedmaml", "chi", chi, "inner", "0.5"))
+                        .number("inner"))
+                .isEqualTo(0.5); // whoever says it decides
+    }
+
+    @Test
+    void whatBelongsToAnotherPartIsRefused() {
+        Preset text = Preset.load("wikitext2-robust");
+        assertThatThrownBy(() -> Configuration.of(text, Map.of("chi", "0.3")))
+                .hasMessageContaining("chi is not a setting of this run; it is one with split = dominant");
+        assertThatThrownBy(() -> Configuration.of(MNIST, Map.of("width", "8")))
+                .hasMessageContaining("model = vit or model = transformer");
+        assertThatThrownBy(() -> Configuration.of(MNIST, Map.of("model", "lenett")))
+                .hasMessageContaining("one of lenet, cifar-cnn, vit, transformer");
     }
 
     @Test

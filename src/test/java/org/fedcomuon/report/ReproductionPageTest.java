@@ -18,8 +18,10 @@ class ReproductionPageTest {
         var figure = new Reproduction(
                 "some-figure",
                 "mnist-robust",
+                Map.of(),
                 List.of(new Reproduction.Row("fedcomuon", Map.of()), new Reproduction.Row("fedavg", Map.of())),
-                List.of(CLAIM));
+                List.of(CLAIM),
+                List.of());
         return Pages.parse(ReproductionPage.html(figure, outcomes, List.of(CLAIM.judge(outcomes))));
     }
 

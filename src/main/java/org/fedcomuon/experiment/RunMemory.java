@@ -1,0 +1,160 @@
+package org.fedcomuon.experiment;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.OptionalLong;
+import java.util.Set;
+import org.fedcomuon.device.ElementType;
+import org.fedcomuon.device.SmallSchulz;
+import org.fedcomuon.linalg.Auto;
+import org.fedcomuon.linalg.ExactSvd;
+import org.fedcomuon.linalg.GramNewtonSchulz;
+import org.fedcomuon.linalg.NewtonSchulz;
+import org.fedcomuon.linalg.Orthogonalizer;
+import org.fedcomuon.model.Adaptation;
+import org.fedcomuon.model.MemoryEstimate;
+import org.fedcomuon.model.Network;
+import org.fedcomuon.problem.Block;
+import org.fedcomuon.problem.Layout;
+
+/**
+ * What a run will take in memory, in bytes, told before anything large is allocated: so that a run that cannot fit is
+ * refused with a figure, and not killed in the middle.
+ *
+ * @param variables of the method: exactly what will be allocated
+ * @param directions room in which directions are worked out: exactly, as far as it is not a kernel's own
+ * @param evaluations activations of as many clients as there are workers; see {@link MemoryEstimate}
+ * @param judgements activations of as many batches, and in meta learning of steps of adaptation, as are judged side by
+ *     side; nobody trains meanwhile
+ * @param data as tensors
+ * @param rest W0, averages for evaluation, the JVM and libtorch themselves
+ */
+record RunMemory(long variables, long directions, long evaluations, long judgements, long data, long rest) {
+    /** Measured with CIFAR-10, whose pixels are in the heap as well: the JVM, its heap, and libtorch's code. */
+    private static final long PROGRAM = 800L << 20;
+
+    /** Copies of the model beside the variables: W0, the average that is evaluated, and what it is written from. */
+    private static final int COPIES = 3;
+
+    /**
+     * Of a run.
+     *
+     * @param workers that evaluate, each a client at a time
+     * @param devices among which the clients are divided
+     * @param data bytes of tensors
+     */
+    static RunMemory of(Configuration c, Network network, int workers, int devices, long data) {
+        int clients = c.integer("clients");
+        long model = network.parameters() * Float.BYTES;
+        MethodChoice choice = MethodChoice.of(c.methodName());
+        long each = evaluation(c, network).evaluation();
+        return new RunMemory(
+                (clients * choice.perClient() + (long) Math.min(devices, clients) * choice.shared()) * model,
+                c.method().parameters().containsKey("orthogonalizer")
+                        ? directions(c.orthogonalizer(), network.layout(), clients)
+                        : 0,
+                Math.min(Math.max(workers, devices), clients) * each,
+                workers * judgement(c, network),
+                data,
+                PROGRAM + COPIES * model);
+    }
+
+    private static long judgement(Configuration c, Network network) {
+        long step = c.text("objective").equals("meta")
+                ? MemoryEstimate.gradient(network, c.integer("batch")).evaluation()
+                : 0;
+        return step + MemoryEstimate.judgement(network).evaluation();
+    }
+
+    private static MemoryEstimate evaluation(Configuration c, Network network) {
+        int batch = c.integer("batch");
+        if (c.methodName().equals("fedmaml")) {
+            return c.flag("firstOrder")
+                    ? MemoryEstimate.gradient(network, batch)
+                    : MemoryEstimate.hessianProduct(network, batch);
+        }
+        return c.text("objective").equals("meta")
+                ? MemoryEstimate.adapted(network, batch, new Adaptation(c.number("inner"), c.flag("firstOrder")))
+                : MemoryEstimate.gradient(network, batch);
+    }
+
+    /** What plans allocate: one a shape. Small matrices share one call, which has room for a few of them only. */
+    static long directions(Orthogonalizer orthogonalizer, Layout layout, int clients) {
+        Set<List<Integer>> shapes = new HashSet<>();
+        long floats = 0;
+        for (Block block : layout.blocks()) {
+            if (block.update() == Block.Update.ORTHOGONAL && shapes.add(List.of(block.rows(), block.cols()))) {
+                floats += room(orthogonalizer, block.rows(), block.cols(), clients);
+            }
+        }
+        return floats * Float.BYTES;
+    }
+
+    private static long room(Orthogonalizer orthogonalizer, int rows, int cols, int clients) {
+        long size = (long) rows * cols;
+        long side = Math.min(rows, cols);
+        return switch (orthogonalizer) {
+            case ExactSvd _ -> 2 * clients * size + side * (rows + cols + 1);
+            case GramNewtonSchulz _ -> clients * (2 * size + 4 * side * side) + side * side;
+            case NewtonSchulz _ -> side <= SmallSchulz.longestSide() ? 0 : clients * (2 * size + 2 * side * side);
+            case Auto auto ->
+                side <= SmallSchulz.longestSide()
+                        ? 0
+                        : room(auto.pick(rows, cols, ElementType.FLOAT32), rows, cols, clients);
+        };
+    }
+
+    /** All of it. */
+    long bytes() {
+        return variables + directions + Math.max(evaluations, judgements) + data + rest;
+    }
+
+    @Override
+    public String toString() {
+        String format = "about %s of memory: %s for the method's variables, %s to orthogonalize, %s for gradients"
+                + " (or %s to judge), %s data, %s else";
+        return format.formatted(
+                gibibytes(bytes()),
+                gibibytes(variables),
+                gibibytes(directions),
+                gibibytes(evaluations),
+                gibibytes(judgements),
+                gibibytes(data),
+                gibibytes(rest));
+    }
+
+    static String gibibytes(long bytes) {
+        return String.format(Locale.ROOT, "%.1f GiB", bytes / (double) (1L << 30));
+    }
+
+    /**
+     * What this process can have: what Linux calls available, and within the limit of its control group. Empty where
+     * nobody says.
+     */
+    static OptionalLong available() {
+        long least = Long.MAX_VALUE;
+        try {
+            for (String line : Files.readAllLines(Path.of("/proc/meminfo"))) {
+                if (line.startsWith("MemAvailable:")) {
+                    least = Long.parseLong(line.replaceAll("\\D", "")) * 1024;
+                }
+            }
+            Path limit = Path.of("/sys/fs/cgroup/memory.max");
+            if (Files.exists(limit)) {
+                String text = Files.readString(limit).strip();
+                if (!text.equals("max")) {
+                    long used = Long.parseLong(Files.readString(limit.resolveSibling("memory.current"))
+                            .strip());
+                    least = Math.min(least, Math.max(0, Long.parseLong(text) - used));
+                }
+            }
+        } catch (IOException | NumberFormatException e) {
+            // Another system, or another Linux than this was written for: the run is not refused.
+        }
+        return least == Long.MAX_VALUE ? OptionalLong.empty() : OptionalLong.of(least);
+    }
+}

@@ -1,0 +1,88 @@
+package org.fedcomuon.model;
+
+import java.lang.foreign.Arena;
+import java.util.SplittableRandom;
+import org.bytedeco.pytorch.Tensor;
+import org.fedcomuon.data.TextBlocks;
+import org.fedcomuon.problem.Block;
+import org.fedcomuon.problem.Floats;
+import org.fedcomuon.problem.Layout;
+import org.fedcomuon.problem.Point;
+import org.fedcomuon.problem.Sample;
+
+/** Every network, so small that all its derivatives can be differenced, with examples to go with it. */
+enum TinyModels {
+    CNN(new CifarCnn(new CifarCnn.Sizes(9, 4, 5, 3, 6, 4))) {
+        @Override
+        Examples examples(int count) {
+            return images(count, 9, 4);
+        }
+    },
+    VIT(new VisionTransformer(new VisionTransformer.Sizes(8, 4, 2, 8, 2, 4))) {
+        @Override
+        Examples examples(int count) {
+            return images(count, 8, 4);
+        }
+    },
+    LANGUAGE(new LanguageModel(new LanguageModel.Sizes(11, 6, 2, 8, 2, 12, 0.1))) {
+        @Override
+        Examples examples(int count) {
+            var random = new SplittableRandom(6);
+            var tokens = new int[6 * count + 1];
+            for (int i = 0; i < tokens.length; i++) {
+                tokens[i] = random.nextInt(11);
+            }
+            return Examples.of(new TextBlocks(tokens, 6));
+        }
+    };
+
+    final Network network;
+
+    TinyModels(Network network) {
+        this.network = network;
+    }
+
+    abstract Examples examples(int count);
+
+    static Examples images(int count, int side, int classes) {
+        var random = new SplittableRandom(5);
+        var pixels = new float[count * 3 * side * side];
+        var labels = new long[count];
+        for (int i = 0; i < pixels.length; i++) {
+            pixels[i] = (float) random.nextGaussian();
+        }
+        for (int i = 0; i < count; i++) {
+            labels[i] = random.nextInt(classes);
+        }
+        return new Examples(Tensor.create(pixels).view(count, 3, side, side), Tensor.create(labels));
+    }
+
+    static Sample sample(long draw) {
+        return new Sample(1, 0, Sample.Stream.INNER, draw);
+    }
+
+    /** W0, with gains and shifts that are not what they start with, and larger than usual so that all layers count. */
+    float[] weights() {
+        Layout layout = network.layout();
+        float[] w = Initialization.uniform(layout, 3);
+        var random = new SplittableRandom(9);
+        int at = 0;
+        for (Block block : layout.blocks()) {
+            for (long i = 0; i < block.size(); i++, at++) {
+                w[at] = (float) (1.5 * w[at] + 0.1 * random.nextGaussian());
+            }
+        }
+        return w;
+    }
+
+    Point point(Arena arena) {
+        Layout layout = network.layout();
+        return new Point(layout, Floats.of(arena.allocate(layout.length() * Float.BYTES, 64)));
+    }
+
+    Point start(Arena arena) {
+        Point w = point(arena);
+        w.values().set(weights());
+        return w;
+    }
+}
