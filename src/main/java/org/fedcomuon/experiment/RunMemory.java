@@ -53,7 +53,7 @@ record RunMemory(long variables, long directions, long evaluations, long judgeme
         MethodChoice choice = MethodChoice.of(c.methodName());
         long each = evaluation(c, network).evaluation();
         return new RunMemory(
-                (clients * choice.perClient() + (long) Math.min(devices, clients) * choice.shared()) * model,
+                ((long) clients * choice.perClient() + (long) Math.min(devices, clients) * choice.shared()) * model,
                 c.method().parameters().containsKey("orthogonalizer")
                         ? directions(c.orthogonalizer(), network.layout(), clients)
                         : 0,
@@ -98,7 +98,7 @@ record RunMemory(long variables, long directions, long evaluations, long judgeme
         long size = (long) rows * cols;
         long side = Math.min(rows, cols);
         return switch (orthogonalizer) {
-            case ExactSvd _ -> 2 * clients * size + side * (rows + cols + 1);
+            case ExactSvd _ -> 2L * clients * size + side * (rows + cols + 1);
             case GramNewtonSchulz _ -> clients * (2 * size + 4 * side * side) + side * side;
             case NewtonSchulz _ -> side <= SmallSchulz.longestSide() ? 0 : clients * (2 * size + 2 * side * side);
             case Auto auto ->
@@ -115,16 +115,16 @@ record RunMemory(long variables, long directions, long evaluations, long judgeme
 
     @Override
     public String toString() {
-        String format = "about %s of memory: %s for the method's variables, %s to orthogonalize, %s for gradients"
-                + " (or %s to judge), %s data, %s else";
-        return format.formatted(
-                gibibytes(bytes()),
-                gibibytes(variables),
-                gibibytes(directions),
-                gibibytes(evaluations),
-                gibibytes(judgements),
-                gibibytes(data),
-                gibibytes(rest));
+        return """
+                about %s of memory: %s for the method's variables, %s to orthogonalize, %s for gradients \
+                (or %s to judge), %s data, %s else""".formatted(
+                        gibibytes(bytes()),
+                        gibibytes(variables),
+                        gibibytes(directions),
+                        gibibytes(evaluations),
+                        gibibytes(judgements),
+                        gibibytes(data),
+                        gibibytes(rest));
     }
 
     static String gibibytes(long bytes) {

@@ -20,7 +20,9 @@ public final class NativeHeap {
 
     private NativeHeap() {}
 
-    /** Gives what is free back to the system. Takes milliseconds a gigabyte, and page faults when it is needed again. */
+    /**
+     * Gives what is free back to the system. Takes milliseconds a gigabyte, and page faults when it is needed again.
+     */
     public static void trim() {
         if (TRIM.isEmpty()) {
             return;

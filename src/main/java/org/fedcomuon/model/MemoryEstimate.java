@@ -54,6 +54,6 @@ public record MemoryEstimate(long parameters, long evaluation) {
      * @param workers clients that are evaluated at the same time
      */
     public long bytes(int clients, int variables, int workers) {
-        return clients * variables * parameters * Float.BYTES + Math.min(workers, clients) * evaluation;
+        return (long) clients * variables * parameters * Float.BYTES + Math.min(workers, clients) * evaluation;
     }
 }

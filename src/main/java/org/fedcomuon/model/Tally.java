@@ -26,7 +26,7 @@ record Tally(double loss, long right, long count) {
     }
 
     static int batch(Network network) {
-        return (int) Math.clamp(BUDGET / (network.activations(1) * Float.BYTES), 1, LARGEST_BATCH);
+        return Math.clamp(BUDGET / (network.activations(1) * Float.BYTES), 1, LARGEST_BATCH);
     }
 
     /** How the network does on a batch; nothing that leads to the parameters may ask for derivatives. */

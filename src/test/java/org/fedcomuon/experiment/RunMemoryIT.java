@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.Devices;
@@ -69,7 +70,14 @@ class RunMemoryIT {
             Configuration c = configuration(method, orthogonalizer);
             RunMemory memory = RunMemory.of(c, NETWORK, 1, 1, 0);
             try (Device device = Devices.open("cpu:0");
-                    var clients = new Clients(device, problem, 0, CLIENTS, 1, FaultPolicy.FAIL, fault -> {}, 1)) {
+                    var clients = new Clients(
+                            device,
+                            problem,
+                            IntStream.range(0, CLIENTS).boxed().toList(),
+                            1,
+                            FaultPolicy.FAIL,
+                            fault -> {},
+                            1)) {
                 c.method().on(clients);
                 long difference = device.liveBytes() - memory.variables() - memory.directions();
                 // Norms, values of g, and for messages of EF21-Muon room for a few matrices.

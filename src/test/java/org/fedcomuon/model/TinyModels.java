@@ -11,6 +11,7 @@ import org.fedcomuon.problem.Point;
 import org.fedcomuon.problem.Sample;
 
 /** Every network, so small that all its derivatives can be differenced, with examples to go with it. */
+@SuppressWarnings("ImmutableEnumChecker") // networks have no state
 enum TinyModels {
     CNN(new CifarCnn(new CifarCnn.Sizes(9, 4, 5, 3, 6, 4))) {
         @Override
