@@ -66,7 +66,7 @@ final class ReproduceCommand implements Callable<Integer> {
             names = "--quick",
             description = {
                 "Short runs and few seeds: a first look, which decides nothing. Of wikitext2 and the maml figures also",
-                "small models and one baseline of each kind: ten minutes on two cores."
+                "small models and one baseline of each kind."
             })
     private boolean quick;
 
