@@ -48,6 +48,14 @@ public final class Parameters {
         }
     }
 
+    /** Tensors of any origin on the CPU, one for each block of the layout. */
+    public Parameters(Layout layout, List<Tensor> blocks) {
+        this.layout = layout;
+        this.blocks.addAll(blocks);
+        device = Optional.empty();
+        flat = new Tensor();
+    }
+
     private Tensor view(long address, long... shape) {
         return device.map(there -> torch.from_blob(new Address(address), shape, new TensorOptions(there)))
                 .orElseGet(() -> torch.from_blob(new Address(address), shape));
