@@ -10,6 +10,7 @@ import java.util.Optional;
 import org.fedcomuon.bench.BenchReport;
 import org.fedcomuon.bench.ComposeBench;
 import org.fedcomuon.bench.OrthogonalizeBench;
+import org.fedcomuon.bench.RoundBench;
 import org.fedcomuon.bench.ScaleBench;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.Devices;
@@ -28,6 +29,7 @@ final class BenchCommand implements Runnable {
     enum Suite {
         compose,
         orthogonalize,
+        round,
         scale,
         all
     }
@@ -64,6 +66,9 @@ final class BenchCommand implements Runnable {
             if (suite == Suite.orthogonalize || suite == Suite.all) {
                 reports.add(print(
                         out, OrthogonalizeBench.run(device, OrthogonalizeBench.ROUNDS, OrthogonalizeBench.shapes())));
+            }
+            if (suite == Suite.round || suite == Suite.all) {
+                reports.add(print(out, RoundBench.run(device, RoundBench.ROUNDS, RoundBench.FEDERATED)));
             }
             if (suite == Suite.scale || suite == Suite.all) {
                 reports.add(print(out, ScaleBench.run(device, ScaleBench.CLIENT_STEPS, ScaleBench.ROUNDS)));

@@ -38,7 +38,7 @@ public final class Parameters {
     }
 
     /** Tensors of any origin on the CPU, one for each block. */
-    Parameters(Layout layout, List<Tensor> blocks) {
+    public Parameters(Layout layout, List<Tensor> blocks) {
         this(layout, Optional.empty(), blocks);
     }
 

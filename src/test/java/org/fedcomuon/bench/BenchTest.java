@@ -59,6 +59,19 @@ class BenchTest {
     }
 
     @Test
+    void roundsGiveTheWeightsOfTheStraightforwardLoop() {
+        try (Device device = Devices.open("cpu:0", 1, InstructionSet.AUTO)) {
+            // Throws when the two sides disagree.
+            BenchReport report = RoundBench.run(device, 1, 1);
+            assertThat(report.rows()).hasSize(4).allSatisfy(row -> {
+                assertThat(row.seconds()).isPositive();
+                assertThat(row.name()).contains("gradient").contains("orthogonalize");
+            });
+            assertThat(device.liveBytes()).isZero();
+        }
+    }
+
+    @Test
     void scaleCountsWhatAClientTakes() {
         try (Device device = Devices.open("cpu:0", 2, InstructionSet.AUTO)) {
             BenchReport report = ScaleBench.run(device, 2000, 1);
