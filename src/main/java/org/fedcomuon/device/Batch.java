@@ -43,7 +43,12 @@ public record Batch(Buffer buffer, long offset, long clients, long length, long 
 
     /** One client of these. */
     public Batch client(long k) {
-        Objects.checkIndex(k, clients);
-        return new Batch(buffer, offset + k * stride, 1, length, stride);
+        return neighbours(k, 1);
+    }
+
+    /** Some clients of these, side by side. */
+    public Batch neighbours(long first, long count) {
+        Objects.checkFromIndexSize(first, count, clients);
+        return new Batch(buffer, offset + first * stride, count, length, stride);
     }
 }

@@ -13,6 +13,7 @@ import org.fedcomuon.device.SmallSchulz;
 import org.fedcomuon.linalg.Auto;
 import org.fedcomuon.linalg.ExactSvd;
 import org.fedcomuon.linalg.GramNewtonSchulz;
+import org.fedcomuon.linalg.MuonPlan;
 import org.fedcomuon.linalg.NewtonSchulz;
 import org.fedcomuon.linalg.Orthogonalizer;
 import org.fedcomuon.model.Adaptation;
@@ -88,7 +89,8 @@ record RunMemory(long variables, long directions, long evaluations, long judgeme
         long floats = 0;
         for (Block block : layout.blocks()) {
             if (block.update() == Block.Update.ORTHOGONAL && shapes.add(List.of(block.rows(), block.cols()))) {
-                floats += room(orthogonalizer, block.rows(), block.cols(), clients);
+                int together = MuonPlan.together(clients, block.rows(), block.cols());
+                floats += room(orthogonalizer, block.rows(), block.cols(), together);
             }
         }
         return floats * Float.BYTES;

@@ -80,6 +80,44 @@ class MuonPlanIT {
         }
     }
 
+    /** Room for two clients, for one, and for less than one. */
+    @ParameterizedTest
+    @MethodSource("orthogonalizers")
+    void someClientsAtATimeGiveTheSame(Orthogonalizer orthogonalizer) {
+        MatrixBlock largest = blocks().getLast();
+        long size = largest.rows() * largest.cols();
+        for (long atOnce : TestDevices.isSimulated(name) ? List.of(size) : List.of(2 * size, size, 1L)) {
+            try (Device device = TestDevices.open(name);
+                    Buffer m = random(device, "M");
+                    Buffer w = random(device, "W");
+                    Buffer expected = device.allocate("expected", ElementType.FLOAT32, (long) CLIENTS * LENGTH);
+                    MuonPlan plan = MuonPlan.of(orthogonalizer, device, CLIENTS, blocks(), ScaleRule.ASPECT, atOnce)) {
+                assumePossible(orthogonalizer, device);
+                expected.copyFrom(w, 0, 0, w.length());
+                int count = TestDevices.isSimulated(name) ? 2 : CLIENTS;
+                for (int k = 0; k < count; k++) {
+                    alone(orthogonalizer, device, m, k, expected);
+                }
+                plan.step(part(m, 0, count), 0.1, part(w, 0, count));
+                assertThat(w.toFloats(0, CLIENTS * LENGTH)).isEqualTo(expected.toFloats(0, CLIENTS * LENGTH));
+
+                m.copyIn((count - 1L) * LENGTH + largest.momentumOffset() + 5, Float.NaN);
+                assertThatThrownBy(() -> plan.step(part(m, 0, count), 0.1, part(w, 0, count)))
+                        .isInstanceOfSatisfying(DeviceException.NotFinite.class, e -> {
+                            assertThat(e.place().client()).isEqualTo(count - 1);
+                            assertThat(e.place().block()).isEqualTo(blocks().size() - 1);
+                        });
+            }
+        }
+    }
+
+    @Test
+    void theRoomForAMatrixOfManyElementsIsThatOfOneClient() {
+        assertThat(MuonPlan.together(10, 768, 1024)).isEqualTo(10);
+        assertThat(MuonPlan.together(10, 33_278, 768)).isEqualTo(1);
+        assertThat(MuonPlan.together(0, 33_278, 768)).isZero();
+    }
+
     /** A GPU decomposes by NVIDIA's libraries, which not every machine has. */
     private static void assumePossible(Orthogonalizer orthogonalizer, Device device) {
         assumeTrue(!(orthogonalizer instanceof ExactSvd) || TestDevices.decomposes(device), "no decompositions");
