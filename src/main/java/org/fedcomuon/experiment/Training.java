@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.OptionalLong;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.federation.CheckpointStore;
@@ -17,6 +18,7 @@ import org.fedcomuon.federation.Evaluation;
 import org.fedcomuon.federation.Federation;
 import org.fedcomuon.federation.Listener;
 import org.fedcomuon.federation.Result;
+import org.fedcomuon.internal.NativeHeap;
 import org.fedcomuon.method.ClientFault;
 import org.fedcomuon.method.ClientFaultException;
 import org.fedcomuon.method.DivergedException;
@@ -49,6 +51,9 @@ public final class Training {
         }
     }
 
+    /** Rare enough that the page faults it causes do not show. */
+    private static final long BETWEEN_TRIMS = TimeUnit.SECONDS.toNanos(60);
+
     private final Configuration configuration;
     private final Options options;
     private final RunFiles files;
@@ -61,6 +66,7 @@ public final class Training {
     private Map<String, Object> last = Map.of();
     private Optional<JsonNode> earlier = Optional.empty();
     private long needed;
+    private long trimmed = System.nanoTime();
     private String memory = "";
 
     /**
@@ -173,6 +179,11 @@ public final class Training {
                 .evaluate(configuration.integer("evaluateEvery"), (step, average) -> task.evaluate(average))
                 .listener(new Listener() {
                     @Override
+                    public void onStep(long step) {
+                        trimNowAndThen();
+                    }
+
+                    @Override
                     public void onEvaluation(Evaluation evaluation) {
                         record(evaluation);
                     }
@@ -193,6 +204,15 @@ public final class Training {
             return builder.build();
         } catch (IllegalArgumentException e) {
             throw new ConfigurationException(String.valueOf(e.getMessage()), e);
+        }
+    }
+
+    /** Long-lived and short-lived tensors among each other let the heap grow for hours. */
+    private void trimNowAndThen() {
+        long now = System.nanoTime();
+        if (now - trimmed > BETWEEN_TRIMS) {
+            trimmed = now;
+            NativeHeap.trim();
         }
     }
 

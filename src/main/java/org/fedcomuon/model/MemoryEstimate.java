@@ -24,7 +24,7 @@ public record MemoryEstimate(long parameters, long evaluation) {
 
     /** Of a gradient after a step of adaptation, with so many examples for support and as many for query. */
     public static MemoryEstimate adapted(Network network, int batch, Adaptation adaptation) {
-        return adaptation.firstOrder() ? of(network, batch, 2.4, 3) : of(network, batch, 5.5, 5);
+        return adaptation.firstOrder() ? of(network, batch, 2.4, 3) : of(network, batch, 6.5, 5);
     }
 
     /**
