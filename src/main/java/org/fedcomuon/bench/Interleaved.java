@@ -3,6 +3,7 @@ package org.fedcomuon.bench;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * Contenders that take turns: every round runs each of them once, so that a slow minute slows them all. {@code prepare}
@@ -11,6 +12,12 @@ import java.util.Map;
 final class Interleaved {
     /** A sample is at least this long; a shorter call is repeated within it. */
     private static final double SAMPLE_SECONDS = 0.1;
+
+    /** From here on a call is its own warm-up. */
+    private static final double LONG_SECONDS = 1;
+
+    /** Of rivals, those that take this much longer than the fastest of them in the warm-up are out. */
+    private static final double OUT = 1.25;
 
     /**
      * Before each sample. OpenBLAS's threads spin for up to a tenth of a second after a call; without a pause the next
@@ -33,27 +40,49 @@ final class Interleaved {
 
     /** Warms every contender up, then measures {@code rounds} samples of each. */
     Map<String, Timing> measure(int rounds) {
-        var calls = new LinkedHashMap<String, Integer>();
+        return measure(rounds, Set.of());
+    }
+
+    /**
+     * The same where only the best of some rivals matter: those that the warm-up shows to be far behind are not
+     * measured.
+     */
+    Map<String, Timing> measure(int rounds, Set<String> rivals) {
+        var warm = new LinkedHashMap<String, Double>();
         contenders.forEach((name, contender) -> {
+            settle();
             contender.prepare().run();
-            seconds(contender.work(), 2);
-            calls.put(name, (int) Math.ceil(SAMPLE_SECONDS / Math.max(1e-7, seconds(contender.work(), 1))));
+            warm.put(name, warmUp(contender.work()));
         });
+        double best = warm.entrySet().stream()
+                .filter(entry -> rivals.contains(entry.getKey()))
+                .mapToDouble(Map.Entry::getValue)
+                .min()
+                .orElse(0);
+        warm.entrySet().removeIf(entry -> rivals.contains(entry.getKey()) && entry.getValue() > OUT * best);
+
         var samples = new LinkedHashMap<String, double[]>();
-        contenders.keySet().forEach(name -> samples.put(name, new double[rounds]));
+        warm.keySet().forEach(name -> samples.put(name, new double[rounds]));
         for (int round = 0; round < rounds; round++) {
-            for (var contender : contenders.entrySet()) {
-                int repeat = calls.get(contender.getKey());
+            for (var entry : warm.entrySet()) {
+                Contender contender = contenders.get(entry.getKey());
+                int repeat = (int) Math.ceil(SAMPLE_SECONDS / Math.max(1e-7, entry.getValue()));
                 settle();
-                contender.getValue().prepare().run();
-                contender.getValue().work().run();
-                samples.get(contender.getKey())[round] =
-                        seconds(contender.getValue().work(), repeat) / repeat;
+                contender.prepare().run();
+                if (entry.getValue() < LONG_SECONDS) {
+                    contender.work().run();
+                }
+                samples.get(entry.getKey())[round] = seconds(contender.work(), repeat) / repeat;
             }
         }
         var timings = new LinkedHashMap<String, Timing>();
         samples.forEach((name, seconds) -> timings.put(name, Timing.of(seconds)));
         return timings;
+    }
+
+    private static double warmUp(Runnable work) {
+        double first = seconds(work, 1);
+        return first < LONG_SECONDS ? Math.min(seconds(work, 1), seconds(work, 1)) : first;
     }
 
     private static void settle() {

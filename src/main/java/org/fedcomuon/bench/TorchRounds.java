@@ -7,12 +7,8 @@ import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
-import org.fedcomuon.data.Batches;
 import org.fedcomuon.device.SchulzStep;
-import org.fedcomuon.model.Dropout;
-import org.fedcomuon.model.Examples;
 import org.fedcomuon.model.Network;
-import org.fedcomuon.model.Parameters;
 import org.fedcomuon.problem.Block;
 import org.fedcomuon.problem.Risk;
 import org.fedcomuon.problem.Sample;
@@ -32,28 +28,21 @@ final class TorchRounds implements AutoCloseable {
     }
 
     private final Network network;
-    private final Examples examples;
+    private final TorchLoss loss;
     private final Risk risk;
     private final long seed;
     private final List<SchulzStep> schulz;
     private final List<Client> clients = new ArrayList<>();
     private Split split = new Split();
 
-    TorchRounds(
-            Network network,
-            Examples examples,
-            List<int[]> shares,
-            int batch,
-            Risk risk,
-            long seed,
-            List<SchulzStep> schulz) {
+    TorchRounds(Network network, TorchLoss loss, int clients, Risk risk, long seed, List<SchulzStep> schulz) {
         this.network = network;
-        this.examples = examples;
+        this.loss = loss;
         this.risk = risk;
         this.seed = seed;
         this.schulz = schulz;
-        for (int k = 0; k < shares.size(); k++) {
-            clients.add(new Client(k, new Batches(shares.get(k), batch)));
+        for (int k = 0; k < clients; k++) {
+            this.clients.add(new Client(k));
         }
     }
 
@@ -176,7 +165,6 @@ final class TorchRounds implements AutoCloseable {
     /** What a client holds. */
     private final class Client {
         private final int number;
-        private final Batches batches;
         private final List<Tensor> w = new ArrayList<>();
         private final List<Tensor> old = new ArrayList<>();
         private final List<Tensor> m = new ArrayList<>();
@@ -185,9 +173,8 @@ final class TorchRounds implements AutoCloseable {
         private float v;
         private long drawn;
 
-        Client(int number, Batches batches) {
+        Client(int number) {
             this.number = number;
-            this.batches = batches;
             for (Block block : network.layout().blocks()) {
                 long[] shape =
                         block.shape().stream().mapToLong(Integer::longValue).toArray();
@@ -222,13 +209,9 @@ final class TorchRounds implements AutoCloseable {
             long start = System.nanoTime();
             try (var _ = new PointerScope()) {
                 at.forEach(block -> block.mutable_grad().reset());
-                var xi = new Sample(seed, number, Sample.Stream.INNER, draw);
-                Examples batch = examples.select(batches.indices(xi));
-                Tensor loss = torch.cross_entropy_loss(
-                        network.logits(new Parameters(network.layout(), at), batch.inputs(), Dropout.of(xi)),
-                        batch.labels());
-                loss.backward();
-                return loss.item_float();
+                Tensor value = loss.of(number, at, new Sample(seed, number, Sample.Stream.INNER, draw));
+                value.backward();
+                return value.item_float();
             } finally {
                 split.gradient += since(start);
             }

@@ -5,8 +5,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.StringJoiner;
 import org.fedcomuon.bench.BenchReport;
 import org.fedcomuon.bench.ComposeBench;
 import org.fedcomuon.bench.OrthogonalizeBench;
@@ -68,7 +70,7 @@ final class BenchCommand implements Runnable {
                         out, OrthogonalizeBench.run(device, OrthogonalizeBench.ROUNDS, OrthogonalizeBench.shapes())));
             }
             if (suite == Suite.round || suite == Suite.all) {
-                reports.add(print(out, RoundBench.run(device, RoundBench.ROUNDS, RoundBench.FEDERATED)));
+                reports.add(print(out, RoundBench.run(device, RoundBench.ROUNDS)));
             }
             if (suite == Suite.scale || suite == Suite.all) {
                 reports.add(print(out, ScaleBench.run(device, ScaleBench.CLIENT_STEPS, ScaleBench.ROUNDS)));
@@ -85,11 +87,20 @@ final class BenchCommand implements Runnable {
             String moved = moving ? " %10.3f %8.1f".formatted(row.bytes() * 1e-9, row.gigabytesPerSecond()) : "";
             out.printf(
                     "%8.2f %10.3f %7.1f%%%s  %s%n",
-                    row.ratio(), row.seconds() * 1e3, row.spread() * 100, moved, row.name());
+                    row.ratio(), row.seconds() * 1e3, row.spread() * 100, moved, row.name() + parts(row));
         }
         out.println();
         out.flush();
         return report;
+    }
+
+    private static String parts(BenchReport.Row row) {
+        if (row.parts().isEmpty()) {
+            return "";
+        }
+        var shares = new StringJoiner(", ", " (", ")");
+        row.parts().forEach((name, share) -> shares.add(String.format(Locale.ROOT, "%s %.0f%%", name, 100 * share)));
+        return shares.toString();
     }
 
     private static void write(Path file, List<BenchReport> reports) {
@@ -105,6 +116,9 @@ final class BenchCommand implements Runnable {
                 if (row.bytes() > 0) {
                     entry.put("bytes", row.bytes());
                     entry.put("gigabytes_per_second", row.gigabytesPerSecond());
+                }
+                if (!row.parts().isEmpty()) {
+                    entry.put("parts", row.parts());
                 }
                 rows.add(entry);
             }

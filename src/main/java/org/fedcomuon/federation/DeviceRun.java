@@ -147,6 +147,7 @@ final class DeviceRun {
                         server.bytes(),
                         server.roundTrips(),
                         watch.seconds(),
+                        meeting.seconds(Phase.STEP),
                         meeting.seconds(Phase.GRADIENT),
                         meeting.seconds(Phase.ORTHOGONALIZE),
                         meeting.seconds(Phase.EXCHANGE));

@@ -10,7 +10,8 @@ package org.fedcomuon.federation;
  * @param communicatedBytes sent and received by clients since the beginning, as the algorithm would send them
  * @param roundTrips exchanges since the beginning
  * @param seconds of this run so far
- * @param gradientSeconds of these in the oracles, of the slowest device
+ * @param stepSeconds of these in steps, of the slowest device; the next three are parts of it, the rest is tracking
+ * @param gradientSeconds in the oracles, of the slowest device
  * @param orthogonalizeSeconds in orthogonalized and vector steps, of the slowest device
  * @param exchangeSeconds in exchanges, waiting included, of the slowest device
  */
@@ -22,6 +23,7 @@ public record Round(
         long communicatedBytes,
         long roundTrips,
         double seconds,
+        double stepSeconds,
         double gradientSeconds,
         double orthogonalizeSeconds,
         double exchangeSeconds) {}

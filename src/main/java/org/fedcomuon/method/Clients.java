@@ -46,6 +46,7 @@ public final class Clients implements AutoCloseable {
     private final Deque<AutoCloseable> owned = new ArrayDeque<>();
     private final List<Variable> state = new ArrayList<>();
     private final Map<Phase, Long> nanos = new EnumMap<>(Phase.class);
+    private final Map<Phase, Long> running = new EnumMap<>(Phase.class); // since when
     private final boolean oraclesOnDevice;
     private final Variable weights;
     private final long[] innerDraws;
@@ -462,16 +463,19 @@ public final class Clients implements AutoCloseable {
     /** Does something on the account of a phase. */
     public void timed(Phase phase, Runnable work) {
         long start = System.nanoTime();
+        running.put(phase, start);
         try {
             work.run();
         } finally {
+            running.remove(phase);
             nanos.merge(phase, System.nanoTime() - start, Long::sum);
         }
     }
 
-    /** Seconds spent on a phase since the beginning. */
+    /** Seconds spent on a phase since the beginning, up to now if it goes on. */
     public double seconds(Phase phase) {
-        return nanos.getOrDefault(phase, 0L) * 1e-9;
+        long now = System.nanoTime();
+        return (nanos.getOrDefault(phase, 0L) + now - running.getOrDefault(phase, now)) * 1e-9;
     }
 
     @Override

@@ -7,6 +7,7 @@ import java.util.List;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.device.InstructionSet;
+import org.fedcomuon.model.CifarCnn;
 import org.junit.jupiter.api.Test;
 
 /** That the suites run and count right; how fast anything is, is no unit test's business. */
@@ -62,10 +63,19 @@ class BenchTest {
     void roundsGiveTheWeightsOfTheStraightforwardLoop() {
         try (Device device = Devices.open("cpu:0", 1, InstructionSet.AUTO)) {
             // Throws when the two sides disagree.
-            BenchReport report = RoundBench.run(device, 1, 1);
-            assertThat(report.rows()).hasSize(4).allSatisfy(row -> {
+            BenchReport report = RoundBench.run(
+                    device,
+                    1,
+                    List.of(RoundTask.mnist(), RoundTask.cifarCnn(new CifarCnn.Sizes(8, 4, 6, 3, 20, 10), 4)));
+            assertThat(report.rows()).hasSize(2 * 2 * 2).allSatisfy(row -> {
                 assertThat(row.seconds()).isPositive();
-                assertThat(row.name()).contains("gradient").contains("orthogonalize");
+                assertThat(row.parts())
+                        .containsOnlyKeys("gradient", "track", "orthogonalize", "average", "other")
+                        .allSatisfy((part, share) -> assertThat(share).isBetween(0.0, 1.0));
+                assertThat(row.parts().values().stream()
+                                .mapToDouble(share -> share)
+                                .sum())
+                        .isCloseTo(1, within(1e-9));
             });
             assertThat(device.liveBytes()).isZero();
         }
