@@ -6,7 +6,11 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.FileTime;
+import java.time.Instant;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -25,18 +29,24 @@ class LauncherIT {
     record Run(int exitCode, String out, String err) {}
 
     private Run fedcomuon(String javaOptions, String... arguments) throws IOException, InterruptedException {
+        // Not a build inside the build.
+        return run(ROOT, Map.of("FEDCOMUON_BUILD", "no", "FEDCOMUON_JAVA_OPTS", javaOptions), arguments);
+    }
+
+    private Run run(Path root, Map<String, String> environment, String... arguments)
+            throws IOException, InterruptedException {
         Path out = temporary.resolve("out");
         Path err = temporary.resolve("err");
         var builder = new ProcessBuilder(
-                Stream.concat(Stream.of(ROOT.resolve("fedcomuon").toString()), Stream.of(arguments))
+                Stream.concat(Stream.of(root.resolve("fedcomuon").toString()), Stream.of(arguments))
                         .toList());
-        builder.environment().put("FEDCOMUON_BUILD", "no"); // not a build inside the build
-        builder.environment().put("FEDCOMUON_JAVA_OPTS", javaOptions);
+        builder.environment().remove("FEDCOMUON_BUILD");
+        builder.environment().putAll(environment);
         Process process = builder.directory(temporary.toFile())
                 .redirectOutput(out.toFile())
                 .redirectError(err.toFile())
                 .start();
-        assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
+        assertThat(process.waitFor(300, TimeUnit.SECONDS)).isTrue();
         return new Run(process.exitValue(), Files.readString(out), Files.readString(err));
     }
 
@@ -186,6 +196,57 @@ class LauncherIT {
                 .toArray();
         assertThat(worst).hasSize(2);
         assertThat(worst[1]).isLessThan(0.8 * worst[0]); // what the exponential risk is for
+    }
+
+    /** A copy of the launcher beside what was built here, and a Maven that has nothing to do. */
+    @Test
+    void startsFromTheCacheThatABuildLeaves() throws Exception {
+        Path root = Files.createDirectory(temporary.resolve("copy"));
+        Files.copy(ROOT.resolve("fedcomuon"), root.resolve("fedcomuon"), StandardCopyOption.COPY_ATTRIBUTES);
+        Path target = Files.createDirectory(root.resolve("target"));
+        for (String part : List.of("lib", "native")) {
+            Files.createSymbolicLink(
+                    target.resolve(part), ROOT.resolve("target").resolve(part));
+        }
+        copy(ROOT.resolve("target/classes"), target.resolve("classes")); // a module is not looked for behind a link
+        age(Files.createFile(target.resolve("launcher.stamp")));
+        Files.createDirectories(root.resolve("src/main")); // newer than the stamp, so there is something to build
+        Path tools = Files.createDirectory(temporary.resolve("tools"));
+        Path maven = Files.writeString(tools.resolve("mvn"), "#!/bin/sh\n");
+        assertThat(maven.toFile().setExecutable(true)).isTrue();
+        String path = tools + ":" + System.getenv("PATH");
+
+        Run first = run(root, Map.of("PATH", path), "--version");
+        assertThat(first.exitCode()).as(first.err()).isZero();
+        assertThat(target.resolve("prepared/fedcomuon.aot")).isRegularFile();
+        assertThat(target.resolve("prepared/run")).doesNotExist();
+
+        // The JVM is told to refuse a cache that it cannot use.
+        var required = Map.of("PATH", path, "FEDCOMUON_JAVA_OPTS", "-XX:AOTMode=on");
+        Run second = run(root, required, "--version");
+        assertThat(second.exitCode()).as(second.err()).isZero();
+        assertThat(second.out()).isEqualTo(first.out());
+        assertThat(second.err()).isEmpty();
+
+        // Classes that are newer than the cache are what runs.
+        age(target.resolve("prepared/fedcomuon.jar"));
+        Run third = run(root, Map.of("PATH", path, "FEDCOMUON_JAVA_OPTS", "-Xlog:class+load"), "--version");
+        assertThat(third.exitCode()).as(third.err()).isZero();
+        assertThat(third.out())
+                .contains("org.fedcomuon.cli.Main source: file:")
+                .doesNotContain("prepared/fedcomuon.jar");
+    }
+
+    private static void age(Path file) throws IOException {
+        Files.setLastModifiedTime(file, FileTime.from(Instant.parse("2020-01-01T00:00:00Z")));
+    }
+
+    private static void copy(Path from, Path to) throws IOException {
+        try (Stream<Path> files = Files.walk(from)) {
+            for (Path file : files.toList()) {
+                Files.copy(file, to.resolve(from.relativize(file).toString()), StandardCopyOption.COPY_ATTRIBUTES);
+            }
+        }
     }
 
     @Test
