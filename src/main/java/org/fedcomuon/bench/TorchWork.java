@@ -43,6 +43,9 @@ final class TorchWork {
             "aten::embedding_dense_backward",
             6);
 
+    /** Of a tensor without sides: a number that is on its way into an operator. */
+    private static final Set<String> SCALAR_COPIES = Set.of("aten::copy_", "aten::_to_copy", "aten::to");
+
     private static final String SCALAR_TO_HOST = "aten::_local_scalar_dense";
 
     private final List<KernelWork> work = new ArrayList<>();
@@ -107,7 +110,7 @@ final class TorchWork {
 
     /** A number that is made a tensor of the right type: for a kernel on CUDA it is an argument. */
     private static boolean isScalarCopy(TorchOperation operation) {
-        return operation.name().equals("aten::copy_")
+        return SCALAR_COPIES.contains(operation.name())
                 && operation.outputs().stream()
                         .allMatch(output -> output.shape().isEmpty());
     }

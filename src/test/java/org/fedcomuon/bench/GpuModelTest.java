@@ -6,6 +6,9 @@ import static org.assertj.core.api.Assertions.within;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
 import org.fedcomuon.model.Adaptation;
 import org.fedcomuon.model.CifarCnn;
 import org.fedcomuon.model.LanguageModel;
@@ -47,6 +50,19 @@ class GpuModelTest {
         assertThat(flops(work, "aten::convolution_backward"))
                 .isEqualTo(conv1 + 20 * 6 * 24 * 24 + 2 * conv2 + 20 * 16 * 8 * 8);
         assertThat(work.hostBytes()).isEqualTo(20 * 8 + 20 * 28 * 28 * 4 + 20 * 8); // indices, images, labels
+    }
+
+    @Test
+    void aNumberIsAnArgumentOfAKernel() throws Exception {
+        Tensor x = torch.zeros(10, 20);
+        WorkList work = TorchWork.of(TorchRecorder.record(() -> {
+            try (Tensor _ = x.mul(new Scalar(2.0))) {
+                x.view(20, 10);
+            }
+        }));
+        assertThat(work.all()).extracting(KernelWork::name).containsExactly("aten::mul");
+        assertThat(work.launches()).isEqualTo(1);
+        assertThat(work.bytes()).isBetween(2.0 * 4 * 200, 2.0 * 4 * 200 + 8); // and the number
     }
 
     @Test
