@@ -33,7 +33,14 @@ final class BenchCommand implements Runnable {
         orthogonalize,
         round,
         scale,
-        all
+        all,
+        /** Measures nothing, so it is not one of all. */
+        gpu_model {
+            @Override
+            public String toString() {
+                return "gpu-model";
+            }
+        }
     }
 
     @Spec
@@ -60,6 +67,10 @@ final class BenchCommand implements Runnable {
             throw new UsageException("--elements %d: at least 1000000 are needed".formatted(elements));
         }
         PrintWriter out = spec.commandLine().getOut();
+        if (suite == Suite.gpu_model) {
+            GpuModelSuite.run(out, json);
+            return;
+        }
         var reports = new ArrayList<BenchReport>();
         try (Device device = Devices.open(deviceName)) {
             if (suite == Suite.compose || suite == Suite.all) {

@@ -5,7 +5,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
@@ -13,20 +12,15 @@ import java.util.stream.IntStream;
 import org.fedcomuon.data.Partition;
 import org.fedcomuon.internal.NativeHeap;
 import org.fedcomuon.model.Adaptation;
-import org.fedcomuon.model.CifarCnn;
 import org.fedcomuon.model.Classification;
 import org.fedcomuon.model.Episode;
 import org.fedcomuon.model.Examples;
 import org.fedcomuon.model.Initialization;
 import org.fedcomuon.model.Judge;
-import org.fedcomuon.model.LanguageModel;
-import org.fedcomuon.model.LeNet;
 import org.fedcomuon.model.MetaJudge;
 import org.fedcomuon.model.MetaLearning;
 import org.fedcomuon.model.Network;
 import org.fedcomuon.model.Score;
-import org.fedcomuon.model.VisionTransformer;
-import org.fedcomuon.problem.Block;
 import org.fedcomuon.problem.ExponentialRisk;
 import org.fedcomuon.problem.Point;
 import org.fedcomuon.problem.Problem;
@@ -106,42 +100,7 @@ final class NetworkTask implements Task {
             throw new ConfigurationException(
                     "model = %s is for data = %s, not for %s".formatted(model, needed, c.text("data")));
         }
-        return switch (model) {
-            case "lenet" -> new LeNet();
-            case "cifar-cnn" ->
-                new CifarCnn(new CifarCnn.Sizes(
-                        32,
-                        c.integer("wide"),
-                        c.integer("wider"),
-                        c.integer("narrow"),
-                        c.integer("dense"),
-                        data.classes()));
-            case "vit" ->
-                new VisionTransformer(new VisionTransformer.Sizes(
-                        32,
-                        c.integer("patch"),
-                        c.integer("depth"),
-                        c.integer("width"),
-                        c.integer("heads"),
-                        data.classes()));
-            case "transformer" ->
-                new LanguageModel(
-                        new LanguageModel.Sizes(
-                                data.classes(),
-                                c.integer("length"),
-                                c.integer("depth"),
-                                c.integer("width"),
-                                c.integer("heads"),
-                                c.integer("hidden"),
-                                c.number("dropout")),
-                        update(c, "embeddingUpdate"),
-                        update(c, "headUpdate"));
-            default -> throw new IllegalStateException("no such model: " + model);
-        };
-    }
-
-    private static Block.Update update(Configuration c, String name) {
-        return Block.Update.valueOf(c.text(name).toUpperCase(Locale.ROOT));
+        return Networks.of(c, data.classes());
     }
 
     private static Partition split(Configuration c, TaskData data) {

@@ -1,0 +1,207 @@
+package org.fedcomuon.bench;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+import org.fedcomuon.model.Adaptation;
+import org.fedcomuon.model.CifarCnn;
+import org.fedcomuon.model.LanguageModel;
+import org.fedcomuon.model.LeNet;
+import org.fedcomuon.model.Network;
+import org.junit.jupiter.api.Test;
+
+/** The model's counts against counts by hand, and what must hold of its times on any GPU. */
+class GpuModelTest {
+    private static final GradientWork.Inputs DIGITS = new GradientWork.Inputs.Images(1, 28);
+    private static final double EXACT = 1e-6;
+
+    private static double flops(WorkList work, String... operators) {
+        return work.all().stream()
+                .filter(each -> List.of(operators).contains(each.name()))
+                .mapToDouble(KernelWork::flops)
+                .sum();
+    }
+
+    private static double products(WorkList work) {
+        return work.all().stream()
+                .filter(KernelWork::product)
+                .mapToDouble(KernelWork::flops)
+                .sum();
+    }
+
+    @Test
+    void leNetByHand() {
+        WorkList work =
+                GradientWork.recorded(new LeNet(), DIGITS, Optional.empty(), 20).work();
+        double conv1 = 2.0 * 20 * 6 * 24 * 24 * 25;
+        double conv2 = 2.0 * 20 * 16 * 8 * 8 * 6 * 25;
+        double dense1 = 2.0 * 20 * 120 * 256;
+        double dense2 = 2.0 * 20 * 10 * 120;
+        assertThat(flops(work, "aten::convolution")).isEqualTo(conv1 + conv2);
+        assertThat(flops(work, "aten::addmm")).isEqualTo(dense1 + dense2);
+        assertThat(flops(work, "aten::mm")).isEqualTo(2 * (dense1 + dense2)); // of inputs and of weights
+        // No gradient of the images is asked for; a bias is a sum over what comes from above.
+        assertThat(flops(work, "aten::convolution_backward"))
+                .isEqualTo(conv1 + 20 * 6 * 24 * 24 + 2 * conv2 + 20 * 16 * 8 * 8);
+        assertThat(work.hostBytes()).isEqualTo(20 * 8 + 20 * 28 * 28 * 4 + 20 * 8); // indices, images, labels
+    }
+
+    @Test
+    void aNumberIsAnArgumentOfAKernel() throws Exception {
+        Tensor x = torch.zeros(10, 20);
+        WorkList work = TorchWork.of(TorchRecorder.record(() -> {
+            try (Tensor _ = x.mul(new Scalar(2.0))) {
+                x.view(20, 10);
+            }
+        }));
+        assertThat(work.all()).extracting(KernelWork::name).containsExactly("aten::mul");
+        assertThat(work.launches()).isEqualTo(1);
+        assertThat(work.bytes()).isBetween(2.0 * 4 * 200, 2.0 * 4 * 200 + 8); // and the number
+    }
+
+    @Test
+    void aTransformerByHand() {
+        int batch = 3;
+        int length = 8;
+        int width = 16;
+        var network = new LanguageModel(new LanguageModel.Sizes(50, length, 2, width, 2, 24, 0.1));
+        GradientWork gradient =
+                GradientWork.recorded(network, new GradientWork.Inputs.Words(length), Optional.empty(), batch);
+        double tokens = batch * length;
+        double matrices = 2 * (4 * width * width + 2 * width * 24) + 50 * width; // the embedding is not multiplied
+        double attention = 2 * 2 * (2.0 * batch * length * length * width); // scores and sums of two blocks
+        // Forward, and twice as much backward.
+        assertThat(products(gradient.work())).isEqualTo(3 * (2 * tokens * matrices + attention));
+        double masks = tokens * (width + 2 * (2 * length + width + 24 + width));
+        assertThat(gradient.maskElements()).isEqualTo(masks);
+    }
+
+    @Test
+    void anExactGradientAfterAdaptationTakesMoreThanAFirstOrderOne() {
+        Network network = new CifarCnn(new CifarCnn.Sizes(32, 4, 6, 3, 20, 10));
+        var photographs = new GradientWork.Inputs.Images(3, 32);
+        double plain = products(
+                GradientWork.recorded(network, photographs, Optional.empty(), 2).work());
+        double first = products(GradientWork.recorded(network, photographs, Optional.of(new Adaptation(0.1, true)), 2)
+                .work());
+        double exact = products(GradientWork.recorded(network, photographs, Optional.of(Adaptation.exact(0.1)), 2)
+                .work());
+        assertThat(first).isBetween(1.9 * plain, 2.1 * plain);
+        assertThat(exact).isBetween(1.5 * first, 3 * first);
+    }
+
+    @Test
+    void aStraightLineFromTwoSmallBatchesIsTheRecording() {
+        GradientWork whole = GradientWork.recorded(new LeNet(), DIGITS, Optional.empty(), 20);
+        GradientWork line = GradientWork.extrapolated(new LeNet(), DIGITS, Optional.empty(), 2, 3, 20);
+        assertThat(line.work().launches()).isEqualTo(whole.work().launches());
+        assertThat(line.work().flops())
+                .isCloseTo(whole.work().flops(), within(EXACT * whole.work().flops()));
+        assertThat(line.work().bytes())
+                .isCloseTo(whole.work().bytes(), within(EXACT * whole.work().bytes()));
+        assertThat(line.work().hostBytes()).isCloseTo(whole.work().hostBytes(), within(1e-3));
+    }
+
+    @Test
+    void newtonSchulzByHand() {
+        // Of 120 x 256: 7260 elements of a triangle with 256 products each, as many with 120, and 120 x 256 with 120.
+        assertThat(MuonWork.small(120, 256, 5))
+                .isEqualTo(5 * 2.0 * (7260 * 256 + 7260 * 120 + 120 * 256 * 120))
+                .isEqualTo(MuonWork.small(256, 120, 5));
+        // cuBLAS works both triangles out.
+        WorkList large = MuonWork.large(1024, 768, 3, 5);
+        assertThat(products(large)).isEqualTo(3 * 5 * 2.0 * (768L * 768 * 1024 * 2 + 768L * 768 * 768));
+        assertThat(large.launches()).isEqualTo(5 + 5 * (3 * 3 + 2) + 3 + 1);
+    }
+
+    @Test
+    void theLongestMatrixHoldsTheSmallKernelUp() {
+        KernelWork kernel = MuonWork.step(new LeNet().layout(), 10, 5).all().stream()
+                .filter(each -> each.name().equals("fcm_k_newton_schulz"))
+                .findFirst()
+                .orElseThrow();
+        // As docs/kernels.md has it: 99 us on an RTX 4090.
+        assertThat(kernel.busy(Gpu.RTX_4090, false)).isCloseTo(99e-6, within(1e-6));
+        assertThat(kernel.scarcest(Gpu.RTX_4090, false)).isEqualTo(KernelWork.Bound.COMPUTE);
+    }
+
+    @Test
+    void bytesOfOurKernels() {
+        assertThat(FusedWork.compose(1000, 1).bytes()).isEqualTo(12_000);
+        assertThat(FusedWork.compose(1000, 8).bytes()).isEqualTo(40_000);
+        assertThat(FusedWork.storm(1000).bytes()).isEqualTo(16_000);
+    }
+
+    @Test
+    void twoDevicesSendHalfOfTheClientsAndHalfOfTheMean() {
+        assertThat(ExchangeWork.average(1000, 10, 2).linkBytes()).isEqualTo(4 * (5 * 500 + 500));
+        assertThat(ExchangeWork.average(1000, 10, 1).linkBytes()).isZero();
+    }
+
+    private static GpuModel digits() {
+        return new GpuModel(List.of(new GpuModel.Experiment(
+                "digits", new LeNet(), GpuModel.Data.DIGITS, Optional.empty(), 20, 10, 5, 500, 5)));
+    }
+
+    @Test
+    void aBetterMachineIsNeverSlower() {
+        for (GpuModel.Case one : digits().cases()) {
+            for (Gpu gpu : Gpu.ALL) {
+                for (int devices : new int[] {1, 2}) {
+                    double time = one.runSeconds(gpu, devices, false);
+                    assertThat(one.runSeconds(gpu.withBandwidth(2 * gpu.bandwidth()), devices, false))
+                            .isLessThanOrEqualTo(time);
+                    assertThat(one.runSeconds(gpu.withLaunch(gpu.launch() / 2), devices, false))
+                            .isLessThan(time);
+                    assertThat(one.runSeconds(gpu, devices, true)).isLessThanOrEqualTo(time);
+                    assertThat(one.runSecondsAsGraphs(gpu, devices)).isLessThan(time);
+                }
+                assertThat(one.runSeconds(gpu, 2, false)).isLessThan(one.runSeconds(gpu, 1, false));
+            }
+        }
+    }
+
+    @Test
+    void varianceReductionTakesTwoGradients() {
+        List<GpuModel.Case> cases = digits().cases();
+        assertThat(cases).extracting(GpuModel.Case::method).containsExactly("fedcomuon", "fedcomuon-vr");
+        assertThat(gradient(cases.get(1)).flops())
+                .isEqualTo(2 * gradient(cases.get(0)).flops());
+        assertThat(gradient(cases.get(1)).launches())
+                .isEqualTo(2 * gradient(cases.get(0)).launches());
+    }
+
+    private static WorkList gradient(GpuModel.Case one) {
+        return one.work().step(1).getOrDefault(RoundWork.Part.GRADIENT, new WorkList(List.of()));
+    }
+
+    @Test
+    void whatBindsIsWhatMostTimeGoesTo() {
+        Gpu gpu = Gpu.A100;
+        assertThat(WorkList.of(KernelWork.tiny("nothing", 3)).bound(gpu, false)).isEqualTo(KernelWork.Bound.LAUNCHES);
+        assertThat(WorkList.of(KernelWork.of("copy", 1, 0, 1e9)).bound(gpu, false))
+                .isEqualTo(KernelWork.Bound.MEMORY);
+        KernelWork product = KernelWork.product("product", 1, 1e12, 1e9);
+        assertThat(WorkList.of(product).bound(gpu, false)).isEqualTo(KernelWork.Bound.COMPUTE);
+        assertThat(product.busy(gpu, false)).isEqualTo(1e12 / 19.5e12);
+        assertThat(product.busy(gpu, true)).isEqualTo(1e12 / 156e12);
+        assertThat(WorkList.of(KernelWork.fromPeer("average", 1, 1e9)).bound(gpu, false))
+                .isEqualTo(KernelWork.Bound.LINK);
+    }
+
+    @Test
+    void everythingSaysThatItIsAModel() {
+        GpuModel model = digits();
+        assertThat(model.markdown())
+                .startsWith("**" + GpuModel.LABEL)
+                .contains("recorded on the CPU with a batch of 20");
+        Map<String, Object> json = model.json();
+        assertThat(json).containsEntry("label", GpuModel.LABEL).containsEntry("measured", false);
+    }
+}
