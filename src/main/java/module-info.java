@@ -2,6 +2,7 @@
 @SuppressWarnings("requires-automatic") // JCuda has no module descriptors
 module org.fedcomuon {
     requires info.picocli;
+    requires jdk.management;
     requires static jcublas;
     requires static jcuda;
     requires static jcusolver;

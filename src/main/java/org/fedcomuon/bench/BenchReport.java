@@ -10,8 +10,14 @@ import java.util.Map;
  * @param device what it ran on
  * @param explanation what the ratio is, in a sentence
  * @param rows one a contender
+ * @param notes what follows from them, a sentence each
  */
-public record BenchReport(String suite, String device, String explanation, List<Row> rows) {
+public record BenchReport(String suite, String device, String explanation, List<Row> rows, List<String> notes) {
+    /** One that speaks for itself. */
+    public BenchReport(String suite, String device, String explanation, List<Row> rows) {
+        this(suite, device, explanation, rows, List.of());
+    }
+
     /**
      * One contender.
      *

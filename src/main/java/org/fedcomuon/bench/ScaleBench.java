@@ -1,8 +1,13 @@
 package org.fedcomuon.bench;
 
+import com.sun.management.ThreadMXBean;
+import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.federation.Federation;
@@ -13,56 +18,107 @@ import org.fedcomuon.method.FedCoMuonVr;
 import org.fedcomuon.method.Method;
 import org.fedcomuon.method.Muon;
 import org.fedcomuon.method.Schedule;
-import org.fedcomuon.problem.RateTestbed;
 
-/** How the cost of a client grows with the number of clients: it should not. */
+/**
+ * How the cost of a client's step grows with the number of clients and of devices, which it should not, and with the
+ * components of g, of which each has a gradient.
+ */
 public final class ScaleBench {
     /** Samples of each contender. */
     public static final int ROUNDS = 7;
 
     /** Of all clients together, so that a sample takes about a second. */
-    public static final int CLIENT_STEPS = 200_000;
+    public static final int CLIENT_STEPS = 100_000;
 
-    private static final List<Integer> CLIENTS = List.of(10, 30, 100, 300, 1000);
     private static final int TAU = 5;
 
-    private ScaleBench() {}
+    /** What is run: so many clients, components of g and devices. */
+    private record Size(int clients, int d, int devices) {}
+
+    /** One of the three that varies. */
+    private record Series(String symbol, List<Integer> values, IntFunction<Size> size) {}
+
+    private static final List<Series> SERIES = List.of(
+            new Series("K", List.of(10, 100, 1000), clients -> new Size(clients, 1, 1)),
+            new Series("d", List.of(1, 4, 16, 64), d -> new Size(10, d, 1)),
+            new Series("devices", List.of(1, 2, 4), devices -> new Size(100, 1, devices)));
+
+    private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+
+    private final Device device;
+    private final int clientSteps;
+    private final int rounds;
+    private final List<BenchReport.Row> rows = new ArrayList<>();
+    private final List<String> notes = new ArrayList<>();
+
+    private ScaleBench(Device device, int clientSteps, int rounds) {
+        this.device = device;
+        this.clientSteps = clientSteps;
+        this.rounds = rounds;
+    }
 
     /**
-     * Whole runs on the test-bed.
+     * Whole runs of a problem that costs next to nothing by itself.
      *
-     * @param clientSteps steps of all clients together, the same for each number of clients
+     * @param clientSteps steps of all clients together, the same for each number of clients; fewer the larger d is
      */
     public static BenchReport run(Device device, int clientSteps, int rounds) {
-        var rows = new ArrayList<BenchReport.Row>();
+        var bench = new ScaleBench(device, clientSteps, rounds);
         for (Method method : methods()) {
-            var names = new LinkedHashMap<Integer, String>();
-            var contenders = new Interleaved();
-            for (int clients : CLIENTS) {
-                var problem = new RateTestbed(clients, 1);
-                String name = "%s, K = %d: %d bytes of memory and %d bytes sent a round, a client"
-                        .formatted(
-                                method.name(),
-                                clients,
-                                memory(device, problem, method) / clients,
-                                train(device, problem, method, TAU) / clients);
-                names.put(clients, name);
-                contenders.add(name, () -> train(device, problem, method, clientSteps / clients));
+            for (Series series : SERIES) {
+                bench.measure(method, series);
             }
-            var timings = contenders.measure(rounds);
-            double base = timings.get(names.get(CLIENTS.getFirst())).median();
-            names.values().forEach(name -> {
-                Timing timing = timings.get(name);
-                rows.add(new BenchReport.Row(
-                        name, timing.median() / clientSteps * 1000, timing.spread(), 0, base / timing.median()));
-            });
         }
-        return new BenchReport(
-                "scale",
-                device.name(),
-                "A thousand client steps on the test-bed; the ratio is against K = %d, and 1 is a cost that does not grow."
-                        .formatted(CLIENTS.getFirst()),
-                List.copyOf(rows));
+        return new BenchReport("scale", device.name(), """
+                A thousand client steps, with a matrix of 16 x 32; the ratio is against the first of a series, and 1 is a cost that \
+                does not grow. Devices are virtual ones on the same cores.""", List.copyOf(bench.rows), List.copyOf(bench.notes));
+    }
+
+    private void measure(Method method, Series series) {
+        var names = new LinkedHashMap<Integer, String>();
+        var contenders = new Interleaved();
+        Map<Integer, Double> memory = new LinkedHashMap<>();
+        Map<Integer, Double> allocated = new LinkedHashMap<>();
+        for (int value : series.values()) {
+            Size size = series.size().apply(value);
+            var problem = new ScaleProblem(size.clients(), size.d());
+            memory.put(value, (double) memory(problem, method) / size.clients());
+            allocated.put(value, allocated(problem, method, size));
+            String name = String.format(
+                    Locale.ROOT,
+                    "%s, %s = %d: %.0f bytes of memory and %d bytes sent a round, a client; %.0f bytes of heap allocated a step",
+                    method.name(),
+                    series.symbol(),
+                    value,
+                    memory.get(value),
+                    train(problem, method, size, TAU) / size.clients(),
+                    allocated.get(value));
+            names.put(value, name);
+            contenders.add(name, () -> train(problem, method, size, steps(size)));
+        }
+        Map<String, Timing> timings = contenders.measure(rounds);
+        Map<Integer, Double> seconds = new LinkedHashMap<>();
+        names.forEach((value, name) -> {
+            Size size = series.size().apply(value);
+            seconds.put(value, timings.get(name).median() / steps(size) / size.clients());
+        });
+        double first = seconds.get(series.values().getFirst());
+        seconds.forEach((value, each) -> rows.add(new BenchReport.Row(
+                names.get(value), each * 1000, timings.get(names.get(value)).spread(), 0, first / each)));
+        notes.add(String.format(
+                Locale.ROOT,
+                "%s: a client step takes time ~ %s^%.2f, memory ~ %s^%.2f; a step allocates ~ %s^%.2f",
+                method.name(),
+                series.symbol(),
+                Growth.exponent(seconds),
+                series.symbol(),
+                Growth.exponent(memory),
+                series.symbol(),
+                Growth.exponent(allocated)));
+    }
+
+    private int steps(Size size) {
+        return Math.max(TAU, clientSteps / size.clients() / Math.max(1, size.d() / 4));
     }
 
     private static List<Method> methods() {
@@ -73,8 +129,8 @@ public final class ScaleBench {
                 new FedCoMuonVr(small, some, some, some, some, Muon.standard()));
     }
 
-    /** What the state of all clients takes on the device. */
-    private static long memory(Device device, RateTestbed problem, Method method) {
+    /** What the state of all clients takes on a device. */
+    private long memory(ScaleProblem problem, Method method) {
         long before = device.liveBytes();
         List<Integer> all = IntStream.range(0, problem.clients()).boxed().toList();
         try (var clients = new Clients(device, problem, all, 1, FaultPolicy.FAIL, fault -> {}, 1)) {
@@ -83,11 +139,23 @@ public final class ScaleBench {
         }
     }
 
+    /** Bytes of the heap that a step allocates, by the JVM's count over all threads; the start of a run is left out. */
+    private double allocated(ScaleProblem problem, Method method, Size size) {
+        int steps = 20 * TAU;
+        long before = THREADS.getTotalThreadAllocatedBytes();
+        train(problem, method, size, steps);
+        long between = THREADS.getTotalThreadAllocatedBytes();
+        train(problem, method, size, 2 * steps);
+        return (double) (THREADS.getTotalThreadAllocatedBytes() - between - (between - before)) / steps;
+    }
+
     /** Bytes that the clients sent and received in the rounds. */
-    private static long train(Device device, RateTestbed problem, Method method, int steps) {
+    private long train(ScaleProblem problem, Method method, Size size, int steps) {
         try {
             return Federation.of(problem, method)
-                    .devices(device.name())
+                    .devices(IntStream.range(0, size.devices())
+                            .mapToObj(i -> "cpu:" + i)
+                            .toArray(String[]::new))
                     .threads(device.threads())
                     .iterations(steps)
                     .tau(TAU)

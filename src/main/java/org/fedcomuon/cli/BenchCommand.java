@@ -100,6 +100,7 @@ final class BenchCommand implements Runnable {
                     "%8.2f %10.3f %7.1f%%%s  %s%n",
                     row.ratio(), row.seconds() * 1e3, row.spread() * 100, moved, row.name() + parts(row));
         }
+        report.notes().forEach(out::println);
         out.println();
         out.flush();
         return report;
@@ -138,6 +139,7 @@ final class BenchCommand implements Runnable {
             entry.put("device", report.device());
             entry.put("explanation", report.explanation());
             entry.put("rows", rows);
+            entry.put("notes", report.notes());
             all.add(entry);
         }
         WholeFile.write("--json", file, Json.pretty(all));

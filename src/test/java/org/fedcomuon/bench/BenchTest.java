@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import java.util.List;
+import java.util.Map;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.device.InstructionSet;
@@ -82,17 +83,24 @@ class BenchTest {
     }
 
     @Test
+    void theExponentOfAPowerLaw() {
+        assertThat(Growth.exponent(Map.of(1, 3.0, 10, 300.0, 100, 30_000.0))).isCloseTo(2, within(1e-12));
+        assertThat(Growth.exponent(Map.of(10, 5.0, 1000, 5.0))).isCloseTo(0, within(1e-12));
+    }
+
+    @Test
     void scaleCountsWhatAClientTakes() {
         try (Device device = Devices.open("cpu:0", 2, InstructionSet.AUTO)) {
-            BenchReport report = ScaleBench.run(device, 2000, 1);
-            assertThat(report.rows()).hasSize(10).allSatisfy(row -> {
+            BenchReport report = ScaleBench.run(device, 1000, 1);
+            assertThat(report.rows()).hasSize(2 * (3 + 4 + 3)).allSatisfy(row -> {
                 assertThat(row.seconds()).isPositive();
                 assertThat(row.ratio()).isPositive();
             });
-            // W and M, 12 floats each, up and down.
+            // W and M, 512 floats each, up and down.
             assertThat(report.rows().getFirst().name())
                     .contains("fedcomuon, K = 10")
-                    .contains("192 bytes sent");
+                    .contains("8192 bytes sent");
+            assertThat(report.notes()).hasSize(6).allMatch(note -> note.contains("a client step takes time"));
             assertThat(device.liveBytes()).isZero();
         }
     }
