@@ -86,4 +86,62 @@ class BenchTest {
             assertThat(device.liveBytes()).isZero();
         }
     }
+
+    @Test
+    void exactFactorsAreExactAndIteratedOnesNearIt() {
+        try (Device device = Devices.open("cpu:0", 1, InstructionSet.AUTO)) {
+            BenchReport report = ExactVsNsBench.run(
+                    device, 1, List.of(new int[] {32, 32}, new int[] {40, 24}, new int[] {130, 270}));
+            assertThat(report.rows()).hasSize(6);
+            for (int i = 0; i < report.rows().size(); i += 2) {
+                BenchReport.Row iterated = report.rows().get(i);
+                BenchReport.Row exact = report.rows().get(i + 1);
+                assertThat(iterated.ratio()).isEqualTo(1);
+                assertThat(exact.ratio()).isCloseTo(exact.seconds() / iterated.seconds(), within(1e-12));
+                assertThat(error(exact)).isLessThan(1e-5);
+                assertThat(error(iterated)).isBetween(0.01, 0.9); // the jordan steps end between 0.68 and 1.13 or so
+            }
+            assertThat(report.rows().get(4).name()).startsWith("130 x 270, auto: Gram form");
+            assertThat(device.liveBytes()).isZero();
+        }
+    }
+
+    private static double error(BenchReport.Row row) {
+        return Double.parseDouble(row.name().substring(row.name().lastIndexOf(' ') + 1));
+    }
+
+    @Test
+    void callsAreMeasuredOnEverySide() {
+        // In one JVM, with what a reader would call no warm-up: that it runs, not how fast.
+        List<String> effort = List.of("-f", "0", "-wi", "1", "-w", "10ms", "-i", "3", "-r", "2ms", "-p", "n=1,64");
+        BenchReport report = FfiBench.run(1, effort);
+        assertThat(report.explanation()).doesNotContain("not measured");
+        assertThat(report.rows()).hasSize(3 + 4 + 2 * 8).allSatisfy(row -> {
+            assertThat(row.seconds()).isBetween(1e-10, 1e-2);
+            assertThat(row.ratio()).isPositive();
+        });
+        assertThat(report.rows())
+                .extracting(BenchReport.Row::name)
+                .contains("fcm_abi_version(): JNI", "fcm_ema, n = 64: on arrays, as critical")
+                .contains("cublasGetVersion_v2(handle, int *): JCuda's JNI");
+        assertThat(report.rows().getFirst().ratio()).isEqualTo(1);
+    }
+
+    @Test
+    void whatCannotBeMeasuredIsSaid() {
+        String path = System.getProperty("fedcomuon.native.path");
+        System.setProperty("fedcomuon.native.path", "/nowhere");
+        try {
+            List<String> effort = List.of("-f", "0", "-wi", "0", "-i", "1", "-r", "1ms", "-p", "n=1");
+            BenchReport report = FfiBench.run(1, effort);
+            assertThat(report.rows())
+                    .hasSize(2 + 5) // what needs no library but ours
+                    .noneMatch(row -> row.name().contains("JNI"));
+            assertThat(report.explanation())
+                    .contains("not measured: fcm_abi_version(): JNI, because: java.lang.IllegalStateException: no jni/")
+                    .contains("not measured: cublasGetVersion_v2(handle, int *), because:");
+        } finally {
+            System.setProperty("fedcomuon.native.path", path);
+        }
+    }
 }
