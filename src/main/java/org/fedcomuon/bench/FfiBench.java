@@ -23,14 +23,14 @@ import tools.jackson.databind.json.JsonMapper;
  */
 public final class FfiBench {
     /** How many rounds mean what they say. */
-    public static final int ROUNDS = 3;
+    public static final int ROUNDS = 5;
 
     /** The class path of the benchmarks; the launcher sets it. */
     public static final String PATH_PROPERTY = "fedcomuon.jmh.path";
 
-    /** Iterations shorter than a time slice: of a busy machine most are then whole, and the median is one of those. */
+    /** Iterations shorter than a time slice: on a busy machine most are then whole, and the median is one of those. */
     private static final List<String> FULL =
-            List.of("-f", "1", "-wi", "4", "-w", "250ms", "-i", "50", "-r", "4ms", "-p", "n=1,64,4096");
+            List.of("-f", "1", "-wi", "4", "-w", "200ms", "-i", "60", "-r", "1ms", "-p", "n=1,64,4096");
 
     /** One function, called in several ways; the first is ours. */
     private record Group(String what, String benchmarks, List<Contender> contenders) {}
