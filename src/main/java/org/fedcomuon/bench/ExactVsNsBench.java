@@ -151,20 +151,34 @@ public final class ExactVsNsBench {
         return how.plan(device, 1, rows, cols, ElementType.FLOAT32, ScaleRule.NONE);
     }
 
-    /** No more steps than its smallest singular value needs. */
+    /** No more steps than the singular values of this matrix need. */
     private static Coefficients convergent(Device device, int rows, int cols, Buffer m) {
         double[] values = widen(m.toFloats(0, rows * cols));
         double squares = 0;
         for (double value : values) {
             squares += value * value;
         }
-        double smallest = Quality.of(device, rows, cols, values, values).smallestSingularValue() / Math.sqrt(squares);
-        int steps = Coefficients.DEFAULT_STEPS;
-        while (steps < MOST_STEPS
-                && Math.abs(Coefficients.polarExpress(steps, 1).map(smallest) - 1) > NEAR) {
-            steps++;
+        double norm = Math.sqrt(squares);
+        Quality spectrum = Quality.of(device, rows, cols, values, values);
+        for (int steps = 1; steps < MOST_STEPS; steps++) {
+            Coefficients candidate = Coefficients.polarExpress(steps, 1);
+            if (worst(candidate, spectrum.smallestSingularValue() / norm, spectrum.largestSingularValue() / norm)
+                    <= NEAR) {
+                return candidate;
+            }
         }
-        return Coefficients.polarExpress(steps, 1);
+        throw new IllegalStateException(
+                "%d x %d needs more than %d steps to converge".formatted(rows, cols, MOST_STEPS));
+    }
+
+    /** The farthest from 1 that anything between the two ends up: the set takes what lies between up and down. */
+    private static double worst(Coefficients coefficients, double smallest, double largest) {
+        double worst = 0;
+        for (int i = 0; i <= 1000; i++) {
+            double s = smallest * Math.pow(largest / smallest, i / 1000.0);
+            worst = Math.max(worst, Math.abs(coefficients.map(s) - 1));
+        }
+        return worst;
     }
 
     private static double error(Device device, int rows, int cols, Buffer m, Buffer o) {
