@@ -11,6 +11,8 @@ import java.util.Optional;
 import java.util.StringJoiner;
 import org.fedcomuon.bench.BenchReport;
 import org.fedcomuon.bench.ComposeBench;
+import org.fedcomuon.bench.ExactVsNsBench;
+import org.fedcomuon.bench.FfiBench;
 import org.fedcomuon.bench.OrthogonalizeBench;
 import org.fedcomuon.bench.RoundBench;
 import org.fedcomuon.bench.ScaleBench;
@@ -31,15 +33,17 @@ final class BenchCommand implements Runnable {
     enum Suite {
         compose,
         orthogonalize,
+        exact_vs_ns,
         round,
         scale,
+        ffi,
         all,
         /** Measures nothing, so it is not one of all. */
-        gpu_model {
-            @Override
-            public String toString() {
-                return "gpu-model";
-            }
+        gpu_model;
+
+        @Override
+        public String toString() {
+            return name().replace('_', '-');
         }
     }
 
@@ -66,6 +70,9 @@ final class BenchCommand implements Runnable {
         if (elements < 1_000_000) {
             throw new UsageException("--elements %d: at least 1000000 are needed".formatted(elements));
         }
+        if (suite == Suite.ffi && FfiBench.missing().isPresent()) {
+            throw new UsageException("bench ffi: " + FfiBench.missing().get());
+        }
         PrintWriter out = spec.commandLine().getOut();
         if (suite == Suite.gpu_model) {
             GpuModelSuite.run(out, json);
@@ -80,6 +87,9 @@ final class BenchCommand implements Runnable {
                 reports.add(print(
                         out, OrthogonalizeBench.run(device, OrthogonalizeBench.ROUNDS, OrthogonalizeBench.shapes())));
             }
+            if (suite == Suite.exact_vs_ns || suite == Suite.all) {
+                reports.add(print(out, ExactVsNsBench.run(device, ExactVsNsBench.ROUNDS, ExactVsNsBench.shapes())));
+            }
             if (suite == Suite.round || suite == Suite.all) {
                 reports.add(print(out, RoundBench.run(device, RoundBench.ROUNDS)));
             }
@@ -87,18 +97,30 @@ final class BenchCommand implements Runnable {
                 reports.add(print(out, ScaleBench.run(device, ScaleBench.CLIENT_STEPS, ScaleBench.ROUNDS)));
             }
         }
+        if (suite == Suite.ffi || suite == Suite.all) {
+            FfiBench.missing()
+                    .ifPresentOrElse(
+                            reason -> out.printf("ffi: not measured: %s%n", reason),
+                            () -> reports.add(print(out, FfiBench.run(FfiBench.ROUNDS))));
+        }
         json.ifPresent(file -> write(file, reports));
     }
 
     private static BenchReport print(PrintWriter out, BenchReport report) {
         out.printf("%s on %s%n%s%n", report.suite(), report.device(), report.explanation());
         boolean moving = report.rows().stream().anyMatch(row -> row.bytes() > 0);
-        out.printf("%8s %10s %8s%s  %s%n", "ratio", "ms", "spread", moving ? "   GB moved     GB/s" : "", "");
+        boolean calls = report.rows().stream().allMatch(row -> row.seconds() < 1e-4);
+        String moves = moving ? "   GB moved     GB/s" : "";
+        out.printf("%8s %10s %8s%s  %s%n", "ratio", calls ? "ns" : "ms", "spread", moves, "");
         for (BenchReport.Row row : report.rows()) {
             String moved = moving ? " %10.3f %8.1f".formatted(row.bytes() * 1e-9, row.gigabytesPerSecond()) : "";
             out.printf(
                     "%8.2f %10.3f %7.1f%%%s  %s%n",
-                    row.ratio(), row.seconds() * 1e3, row.spread() * 100, moved, row.name() + parts(row));
+                    row.ratio(),
+                    row.seconds() * (calls ? 1e9 : 1e3),
+                    row.spread() * 100,
+                    moved,
+                    row.name() + parts(row));
         }
         report.notes().forEach(out::println);
         out.println();

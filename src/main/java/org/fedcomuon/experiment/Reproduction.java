@@ -41,8 +41,10 @@ public record Reproduction(
      *
      * @param label what it is called
      * @param changes of the preset
+     * @param panel of the page's curves: what it has in common with rows that it is to be compared with; empty where
+     *     all are
      */
-    public record Row(String label, Map<String, String> changes) {}
+    public record Row(String label, Map<String, String> changes, String panel) {}
 
     public Reproduction {
         rows = List.copyOf(rows);
@@ -108,7 +110,7 @@ public record Reproduction(
     // The quick forms: the same code on real data, small enough for two cores.
 
     private static final Map<String, String> QUICK_TEXT = changes(
-            "iterations=120 evaluateEvery=20 length=32 depth=2 width=64 heads=4 hidden=128 batch=4 judgedTrain=32"
+            "iterations=240 evaluateEvery=40 length=32 depth=2 width=64 heads=4 hidden=128 batch=4 judgedTrain=32"
                     + " judgedTest=400 checkpointEvery=100");
 
     private static final Map<String, String> QUICK_CNN = changes(
@@ -170,7 +172,8 @@ public record Reproduction(
             for (String orthogonalizer : List.of("exact", "newton-schulz", "gram")) {
                 figure.rows.add(new Row(
                         "%s, %s".formatted(method, orthogonalizer),
-                        Map.of("method", method, "orthogonalizer", orthogonalizer)));
+                        Map.of("method", method, "orthogonalizer", orthogonalizer),
+                        method));
             }
         }
         return figure.done();
@@ -200,7 +203,7 @@ public record Reproduction(
             for (String method : methods) {
                 var all = new LinkedHashMap<>(more);
                 all.put("method", method);
-                rows.add(new Row(method + suffix, all));
+                rows.add(new Row(method + suffix, all, suffix.replaceFirst("^, ", "")));
             }
             return this;
         }
@@ -265,7 +268,7 @@ public record Reproduction(
                 var others = new ArrayList<String>();
                 for (String tau : List.of("1", "5", "10", "20")) {
                     String label = "%s, tau = %s".formatted(method, tau);
-                    rows.add(new Row(label, Map.of("method", method, "tau", tau)));
+                    rows.add(new Row(label, Map.of("method", method, "tau", tau), method));
                     others.add(label);
                 }
                 String best = others.removeFirst();
@@ -314,10 +317,25 @@ public record Reproduction(
         return new Reproduction(name, preset, others, rows, claims, growths);
     }
 
-    /** The runs of a row, one a seed. */
-    public record Outcome(String label, List<RunRecord> runs) {
+    /**
+     * The runs of a row, one a seed.
+     *
+     * @param label of the row
+     * @param panel of the row
+     */
+    public record Outcome(String label, List<RunRecord> runs, String panel) {
         public Outcome {
             runs = List.copyOf(runs);
+        }
+
+        /** Of a row that is compared with all others. */
+        public Outcome(String label, List<RunRecord> runs) {
+            this(label, runs, "");
+        }
+
+        /** What tells it from others of its panel. */
+        public String labelInPanel() {
+            return panel.isEmpty() ? label : label.replace(", " + panel, "").replace(panel + ", ", "");
         }
 
         /** A figure of each run that was run to its end. */
@@ -380,7 +398,7 @@ public record Reproduction(
                         "%s, seed %d: %s".formatted(row.label(), seed, train(configuration, options, out, notes)));
                 runs.add(RunRecord.read(out));
             }
-            outcomes.add(new Outcome(row.label(), runs));
+            outcomes.add(new Outcome(row.label(), runs, row.panel()));
         }
         return outcomes;
     }

@@ -24,11 +24,30 @@ public final class ReproductionPage {
 
     /** One HTML document, which refers to nothing outside itself. */
     public static String html(Reproduction what, List<Reproduction.Outcome> outcomes, List<Claim.Verdict> verdicts) {
+        var curves = new StringBuilder();
+        List<String> panels =
+                outcomes.stream().map(Reproduction.Outcome::panel).distinct().toList();
+        for (int i = 0; i < panels.size(); i++) {
+            curves.append(curves("curves-" + i, panels.get(i), outcomes));
+        }
+        int seeds = outcomes.isEmpty() ? 0 : outcomes.getFirst().runs().size();
+        return Html.document(
+                what.name(),
+                "<header>\n<h1>%s</h1>\n<p class=\"facts\">%s · %d rows · %d seeds</p>\n</header>\n"
+                                .formatted(Html.escape(what.name()), Html.escape(what.preset()), outcomes.size(), seeds)
+                        + claims(verdicts)
+                        + curves
+                        + table(outcomes));
+    }
+
+    private static String curves(String id, String panel, List<Reproduction.Outcome> outcomes) {
         Map<String, List<RunRecord>> groups = new LinkedHashMap<>();
-        outcomes.forEach(outcome -> groups.put(outcome.label(), outcome.runs()));
-        String curves = RunFigures.means(
-                        "curves",
-                        "Curves",
+        outcomes.stream()
+                .filter(outcome -> outcome.panel().equals(panel))
+                .forEach(outcome -> groups.put(outcome.labelInPanel(), outcome.runs()));
+        return RunFigures.means(
+                        id,
+                        panel.isEmpty() ? "Curves" : "Curves, " + panel,
                         "The mean over seeds, in a band from the least to the greatest.",
                         RunFigures.byStep(
                                 Metric.TRAIN_LOSS,
@@ -39,14 +58,6 @@ public final class ReproductionPage {
                                 Metric.WORST_LOSS),
                         groups)
                 .html();
-        int seeds = outcomes.isEmpty() ? 0 : outcomes.getFirst().runs().size();
-        return Html.document(
-                what.name(),
-                "<header>\n<h1>%s</h1>\n<p class=\"facts\">%s · %d rows · %d seeds</p>\n</header>\n"
-                                .formatted(Html.escape(what.name()), Html.escape(what.preset()), outcomes.size(), seeds)
-                        + claims(verdicts)
-                        + curves
-                        + table(outcomes));
     }
 
     private static String claims(List<Claim.Verdict> verdicts) {

@@ -104,4 +104,66 @@ class BenchTest {
             assertThat(device.liveBytes()).isZero();
         }
     }
+
+    @Test
+    void exactFactorsAreExactAndConvergedOnesNearIt() {
+        try (Device device = Devices.open("cpu:0", 1, InstructionSet.AUTO)) {
+            BenchReport report = ExactVsNsBench.run(
+                    device, 1, List.of(new int[] {32, 32}, new int[] {40, 24}, new int[] {130, 270}));
+            assertThat(report.rows()).hasSize(3 + 3 + 4);
+            for (BenchReport.Row row : report.rows()) {
+                assertThat(row.seconds()).isPositive();
+                if (row.name().contains("exact")) {
+                    assertThat(error(row)).isLessThan(1e-5);
+                } else if (row.name().contains("polar-express")) {
+                    assertThat(error(row)).isLessThan(2e-3); // what was asked for, and rounding
+                } else {
+                    assertThat(error(row)).isBetween(0.01, 0.99); // the jordan steps do not converge
+                }
+            }
+            assertThat(report.rows().get(6).name()).startsWith("130 x 270, auto: Gram form");
+            assertThat(report.rows().get(6).ratio()).isEqualTo(1);
+            assertThat(report.notes()).hasSize(3).first().asString().startsWith("exact overtakes auto at:");
+            assertThat(device.liveBytes()).isZero();
+        }
+    }
+
+    private static double error(BenchReport.Row row) {
+        return Double.parseDouble(row.name().substring(row.name().lastIndexOf(' ') + 1));
+    }
+
+    @Test
+    void callsAreMeasuredOnEverySide() {
+        // In one JVM, with what a reader would call no warm-up: that it runs, not how fast.
+        List<String> effort = List.of("-f", "0", "-wi", "1", "-w", "10ms", "-i", "3", "-r", "2ms", "-p", "n=1,64");
+        BenchReport report = FfiBench.run(1, effort);
+        assertThat(report.notes()).isEmpty();
+        assertThat(report.rows()).hasSize(3 + 4 + 2 * 8).allSatisfy(row -> {
+            assertThat(row.seconds()).isBetween(1e-10, 1e-2);
+            assertThat(row.ratio()).isPositive();
+        });
+        assertThat(report.rows())
+                .extracting(BenchReport.Row::name)
+                .contains("fcm_abi_version(): JNI", "fcm_ema, n = 64: on arrays, as critical")
+                .contains("cublasGetVersion_v2(handle, int *): JCuda's JNI");
+        assertThat(report.rows().getFirst().ratio()).isEqualTo(1);
+    }
+
+    @Test
+    void whatCannotBeMeasuredIsSaid() {
+        String path = System.getProperty("fedcomuon.native.path");
+        System.setProperty("fedcomuon.native.path", "/nowhere");
+        try {
+            List<String> effort = List.of("-f", "0", "-wi", "0", "-i", "1", "-r", "1ms", "-p", "n=1");
+            BenchReport report = FfiBench.run(1, effort);
+            assertThat(report.rows())
+                    .hasSize(2 + 5) // what needs no library but ours
+                    .noneMatch(row -> row.name().contains("JNI"));
+            assertThat(String.join("\n", report.notes()))
+                    .contains("not measured: fcm_abi_version(): JNI, because: java.lang.IllegalStateException: no jni/")
+                    .contains("not measured: cublasGetVersion_v2(handle, int *), because:");
+        } finally {
+            System.setProperty("fedcomuon.native.path", path);
+        }
+    }
 }

@@ -19,7 +19,7 @@ class ReproductionPageTest {
                 "some-figure",
                 "mnist-robust",
                 Map.of(),
-                List.of(new Reproduction.Row("fedcomuon", Map.of()), new Reproduction.Row("fedavg", Map.of())),
+                List.of(new Reproduction.Row("fedcomuon", Map.of(), ""), new Reproduction.Row("fedavg", Map.of(), "")),
                 List.of(CLAIM),
                 List.of());
         return Pages.parse(ReproductionPage.html(figure, outcomes, List.of(CLAIM.judge(outcomes))));
@@ -37,6 +37,21 @@ class ReproductionPageTest {
                 .extracting(cell -> cell.getTextContent())
                 .containsExactly("fedcomuon", "fedavg");
         assertThat(Pages.elements(page, "svg")).hasSizeGreaterThanOrEqualTo(4);
+    }
+
+    /** Fifteen curves over each other could not be told apart. */
+    @Test
+    void rowsOfAPanelAreDrawnTogether() {
+        Document page = page(List.of(
+                new Reproduction.Outcome("a, chi = 0.3", List.of(Runs.run("a", 42, 0.9)), "chi = 0.3"),
+                new Reproduction.Outcome("b, chi = 0.3", List.of(Runs.run("b", 42, 0.8)), "chi = 0.3"),
+                new Reproduction.Outcome("a, chi = 0.7", List.of(Runs.run("a", 42, 0.7)), "chi = 0.7")));
+        assertThat(Pages.texts(page, "h2")).contains("Curves, chi = 0.3", "Curves, chi = 0.7");
+        assertThat(Pages.elements(page, "td", "text"))
+                .extracting(cell -> cell.getTextContent())
+                .containsExactly("a, chi = 0.3", "b, chi = 0.3", "a, chi = 0.7");
+        assertThat(new Reproduction.Outcome("fedcomuon, tau = 5", List.of(), "fedcomuon").labelInPanel())
+                .isEqualTo("tau = 5");
     }
 
     @Test
