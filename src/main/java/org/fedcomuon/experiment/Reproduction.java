@@ -110,7 +110,7 @@ public record Reproduction(
     // The quick forms: the same code on real data, small enough for two cores.
 
     private static final Map<String, String> QUICK_TEXT = changes(
-            "iterations=240 evaluateEvery=40 length=32 depth=2 width=64 heads=4 hidden=128 batch=4 judgedTrain=32"
+            "iterations=120 evaluateEvery=20 length=32 depth=2 width=64 heads=4 hidden=128 batch=4 judgedTrain=32"
                     + " judgedTest=400 checkpointEvery=100");
 
     private static final Map<String, String> QUICK_CNN = changes(
