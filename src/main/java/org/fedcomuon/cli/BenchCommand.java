@@ -3,13 +3,12 @@ package org.fedcomuon.cli;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import java.util.Optional;
 import java.util.StringJoiner;
 import org.fedcomuon.bench.BenchReport;
+import org.fedcomuon.bench.BenchTable;
 import org.fedcomuon.bench.ComposeBench;
 import org.fedcomuon.bench.ExactVsNsBench;
 import org.fedcomuon.bench.FfiBench;
@@ -56,6 +55,19 @@ final class BenchCommand implements Runnable {
     @Option(names = "--json", paramLabel = "FILE", description = "Write the results here too.")
     private Optional<Path> json = Optional.empty();
 
+    @Option(
+            names = "--table",
+            paramLabel = "FILE",
+            arity = "1..*",
+            description = "Measure nothing; make a table in Markdown of what --json has left in these files.")
+    private List<Path> table = List.of();
+
+    @Option(
+            names = "--into",
+            paramLabel = "FILE",
+            description = "With --table: put it into this file, between the lines that say so.")
+    private Optional<Path> into = Optional.empty();
+
     @Option(names = "--device", defaultValue = "cpu:0", description = "Where to measure; cpu:0 by default.")
     private String deviceName = "cpu:0";
 
@@ -74,6 +86,15 @@ final class BenchCommand implements Runnable {
             throw new UsageException("bench ffi: " + FfiBench.missing().get());
         }
         PrintWriter out = spec.commandLine().getOut();
+        if (!table.isEmpty()) {
+            String text = BenchTable.of(table.stream().map(BenchFile::read).toList());
+            into.ifPresentOrElse(file -> BenchFile.replaceTable(file, text), () -> out.print(text));
+            out.flush();
+            return;
+        }
+        if (into.isPresent()) {
+            throw new UsageException("--into goes with --table");
+        }
         if (suite == Suite.gpu_model) {
             GpuModelSuite.run(out, json);
             return;
@@ -103,7 +124,7 @@ final class BenchCommand implements Runnable {
                             reason -> out.printf("ffi: not measured: %s%n", reason),
                             () -> reports.add(print(out, FfiBench.run(FfiBench.ROUNDS))));
         }
-        json.ifPresent(file -> write(file, reports));
+        json.ifPresent(file -> BenchFile.write(file, reports));
     }
 
     private static BenchReport print(PrintWriter out, BenchReport report) {
@@ -135,35 +156,5 @@ final class BenchCommand implements Runnable {
         var shares = new StringJoiner(", ", " (", ")");
         row.parts().forEach((name, share) -> shares.add(String.format(Locale.ROOT, "%s %.0f%%", name, 100 * share)));
         return shares.toString();
-    }
-
-    private static void write(Path file, List<BenchReport> reports) {
-        var all = new ArrayList<Map<String, Object>>();
-        for (BenchReport report : reports) {
-            var rows = new ArrayList<Map<String, Object>>();
-            for (BenchReport.Row row : report.rows()) {
-                var entry = new LinkedHashMap<String, Object>();
-                entry.put("name", row.name());
-                entry.put("ratio", row.ratio());
-                entry.put("seconds", row.seconds());
-                entry.put("spread", row.spread());
-                if (row.bytes() > 0) {
-                    entry.put("bytes", row.bytes());
-                    entry.put("gigabytes_per_second", row.gigabytesPerSecond());
-                }
-                if (!row.parts().isEmpty()) {
-                    entry.put("parts", row.parts());
-                }
-                rows.add(entry);
-            }
-            var entry = new LinkedHashMap<String, Object>();
-            entry.put("suite", report.suite());
-            entry.put("device", report.device());
-            entry.put("explanation", report.explanation());
-            entry.put("rows", rows);
-            entry.put("notes", report.notes());
-            all.add(entry);
-        }
-        WholeFile.write("--json", file, Json.pretty(all));
     }
 }

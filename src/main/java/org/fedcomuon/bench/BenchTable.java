@@ -1,0 +1,147 @@
+package org.fedcomuon.bench;
+
+import java.time.LocalDate;
+import java.util.DoubleSummaryStatistics;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeSet;
+import java.util.function.Predicate;
+
+/**
+ * The ratios that matter most, of one or several runs, as a table in Markdown: of many settings of a peer the one that
+ * is best for it, and over runs from the least to the greatest. So that no figure is copied by hand.
+ */
+public final class BenchTable {
+    private static final String BEGIN = "<!-- bench: made by ./fedcomuon bench --table -->";
+    private static final String END = "<!-- bench: end -->";
+
+    /** A row's name before its first colon, and after it. */
+    private record Parts(String subject, String contender) {
+        static Parts of(BenchReport.Row row) {
+            int colon = row.name().indexOf(": ");
+            return colon < 0
+                    ? new Parts(row.name(), "")
+                    : new Parts(row.name().substring(0, colon), row.name().substring(colon + 2));
+        }
+    }
+
+    /**
+     * Which rows of a suite matter.
+     *
+     * @param what the ratio is
+     * @param whole whether the contender is told too; otherwise the chosen ones of a subject are settings of one, of
+     *     which the least ratio counts
+     */
+    private record Headlines(String suite, String what, boolean whole, Predicate<Parts> choice) {}
+
+    private static final List<Headlines> HEADLINES = List.of(
+            new Headlines(
+                    "round",
+                    "the libtorch loop at its best threads takes so many times as long as we do",
+                    false,
+                    parts -> parts.contender().startsWith("libtorch loop")),
+            new Headlines(
+                    "orthogonalize",
+                    "libtorch at its best threads takes so many times as long",
+                    false,
+                    parts -> parts.contender().startsWith("libtorch")
+                            && !parts.contender().contains("bf16")),
+            new Headlines(
+                    "compose",
+                    "bytes a second relative to the STREAM triad",
+                    true,
+                    parts -> !parts.contender().startsWith("triad")
+                            && !parts.subject().startsWith("1e+06")),
+            new Headlines(
+                    "scale",
+                    "speed of a client step relative to K = 10, to d = 1, to one device",
+                    false,
+                    parts -> parts.subject().matches(".*(K = 1000|d = 64|devices = 4)")),
+            new Headlines(
+                    "exact-vs-ns",
+                    "the exact factor takes so many times as long as five jordan steps",
+                    false,
+                    parts -> parts.subject().endsWith(", exact")),
+            new Headlines(
+                    "ffi",
+                    "time of a call relative to ours",
+                    true,
+                    parts -> parts.contender().matches("JNI|JNI, with addresses|JCuda.*")));
+
+    private BenchTable() {}
+
+    /** A run's reports and the day it was. */
+    public record Run(LocalDate date, List<BenchReport> reports) {
+        public Run {
+            reports = List.copyOf(reports);
+        }
+    }
+
+    /** The table, with what it was measured on and when. */
+    public static String of(List<Run> runs) {
+        var days = new TreeSet<LocalDate>();
+        var machines = new TreeSet<String>();
+        runs.forEach(run -> {
+            days.add(run.date());
+            run.reports().stream()
+                    .filter(report -> report.device().startsWith("cpu"))
+                    .forEach(report -> machines.add(report.device()));
+        });
+        var text = new StringBuilder("Measured on %s, %s; from the least to the greatest of %s.%n%n"
+                .formatted(
+                        String.join(", ", machines),
+                        days.size() == 1 ? days.first().toString() : days.first() + " to " + days.last(),
+                        runs.size() == 1 ? "one run" : runs.size() + " runs"));
+        text.append("| | ratio | command |\n|---|---|---|\n");
+        for (Headlines headlines : HEADLINES) {
+            Map<String, DoubleSummaryStatistics> ratios = new LinkedHashMap<>();
+            for (Run run : runs) {
+                ratios(run, headlines)
+                        .forEach((name, ratio) -> ratios.computeIfAbsent(name, _ -> new DoubleSummaryStatistics())
+                                .accept(ratio));
+            }
+            if (!ratios.isEmpty()) {
+                text.append("| **%s** | | `./fedcomuon bench %s` |%n".formatted(headlines.what(), headlines.suite()));
+            }
+            ratios.forEach((name, ratio) -> text.append("| %s | %s | |%n".formatted(name, range(ratio))));
+        }
+        return text.toString();
+    }
+
+    private static Map<String, Double> ratios(Run run, Headlines headlines) {
+        Map<String, Double> ratios = new LinkedHashMap<>();
+        for (BenchReport report : run.reports()) {
+            if (report.suite().equals(headlines.suite())) {
+                for (BenchReport.Row row : report.rows()) {
+                    Parts parts = Parts.of(row);
+                    if (headlines.choice().test(parts)) {
+                        ratios.merge(headlines.whole() ? row.name() : parts.subject(), row.ratio(), Math::min);
+                    }
+                }
+            }
+        }
+        return ratios;
+    }
+
+    private static String range(DoubleSummaryStatistics ratio) {
+        String least = String.format(Locale.ROOT, "%.2f", ratio.getMin());
+        String greatest = String.format(Locale.ROOT, "%.2f", ratio.getMax());
+        return least.equals(greatest) ? least : least + " to " + greatest;
+    }
+
+    /**
+     * A text whose part between two lines is replaced by a table.
+     *
+     * @throws IllegalArgumentException when it has no such lines
+     */
+    public static String into(String text, String table) {
+        int begin = text.indexOf(BEGIN);
+        int end = text.indexOf(END);
+        if (begin < 0 || end < begin) {
+            throw new IllegalArgumentException("there is no line %s before a line %s".formatted(BEGIN, END));
+        }
+        return text.substring(0, begin + BEGIN.length()) + '\n' + table + text.substring(end);
+    }
+}

@@ -1,0 +1,103 @@
+package org.fedcomuon.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.fedcomuon.bench.BenchReport;
+import org.fedcomuon.bench.BenchTable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What one run leaves, a table of several says. */
+class BenchFileTest {
+    @TempDir
+    private Path directory;
+
+    private Path run(String name, double scale) {
+        Path file = directory.resolve(name);
+        BenchFile.write(
+                file,
+                List.of(
+                        new BenchReport(
+                                "round",
+                                "cpu:0 (some processor)",
+                                "ratio = ...",
+                                List.of(
+                                        new BenchReport.Row("mnist, fedcomuon: fedcomuon, 2 threads", 0.1, 0.01, 0, 1),
+                                        new BenchReport.Row(
+                                                "mnist, fedcomuon: libtorch loop, 1 + 1 threads",
+                                                0.3,
+                                                0.01,
+                                                0,
+                                                3 * scale,
+                                                Map.of("gradient", 0.5, "other", 0.5)),
+                                        new BenchReport.Row(
+                                                "mnist, fedcomuon: libtorch loop, 2 + 1 threads",
+                                                0.2,
+                                                0.01,
+                                                0,
+                                                2 * scale))),
+                        new BenchReport(
+                                "compose",
+                                "cpu:0 (some processor)",
+                                "",
+                                List.of(
+                                        new BenchReport.Row("1e+08 elements, d = 1: triad", 0.1, 0, 12, 1),
+                                        new BenchReport.Row(
+                                                "1e+08 elements, d = 1: compose_momentum", 0.1, 0, 12, 0.97)))));
+        return file;
+    }
+
+    @Test
+    void thePeerCountsAtItsBestAndRunsFromLeastToGreatest() {
+        String table = BenchTable.of(List.of(BenchFile.read(run("a.json", 1)), BenchFile.read(run("b.json", 1.1))));
+        assertThat(table)
+                .contains("cpu:0 (some processor)")
+                .containsPattern("\\d{4}-\\d\\d-\\d\\d; from the least to the greatest of 2 runs")
+                .contains("| mnist, fedcomuon | 2.00 to 2.20 | |")
+                .contains("| 1e+08 elements, d = 1: compose_momentum | 0.97 | |")
+                .doesNotContain("| 1e+08 elements, d = 1: triad |");
+    }
+
+    @Test
+    void goesBetweenTheLinesThatSaySo() throws Exception {
+        Path readme = Files.writeString(directory.resolve("README.md"), """
+                before
+                <!-- bench: made by ./fedcomuon bench --table -->
+                old
+                <!-- bench: end -->
+                after
+                """);
+        BenchFile.replaceTable(readme, "new\n");
+        assertThat(readme).hasContent("""
+                before
+                <!-- bench: made by ./fedcomuon bench --table -->
+                new
+                <!-- bench: end -->
+                after
+                """);
+        Path other = Files.writeString(directory.resolve("other.md"), "nothing\n");
+        assertThatThrownBy(() -> BenchFile.replaceTable(other, "new\n"))
+                .isInstanceOf(UsageException.class)
+                .hasMessageContaining("other.md")
+                .hasMessageContaining("bench: end");
+    }
+
+    @Test
+    void otherFilesAreRefusedByName() throws Exception {
+        assertThatThrownBy(() -> BenchFile.read(directory.resolve("none.json")))
+                .isInstanceOf(UsageException.class)
+                .hasMessageContaining("none.json: no such file");
+        for (String text : List.of("", "[]", "{", "{\"date\": \"yesterday\", \"suites\": []}", "{\"suites\": [{}]}")) {
+            Path file = Files.writeString(directory.resolve("bad.json"), text);
+            assertThatThrownBy(() -> BenchFile.read(file))
+                    .as(text)
+                    .isInstanceOf(UsageException.class)
+                    .hasMessageContaining("not written by bench --json");
+        }
+    }
+}
