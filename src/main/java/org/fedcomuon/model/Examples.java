@@ -6,6 +6,7 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 import org.fedcomuon.data.ImageSet;
 import org.fedcomuon.data.TextBlocks;
+import org.fedcomuon.internal.NativeLimits;
 
 /**
  * Inputs and labels in memory, as tensors. Read by many threads at once.
@@ -15,6 +16,10 @@ import org.fedcomuon.data.TextBlocks;
  */
 @SuppressWarnings("exports") // whoever uses tensors has libtorch; others must not need it
 public record Examples(Tensor inputs, Tensor labels) {
+    static {
+        NativeLimits.lift();
+    }
+
     public Examples {
         if (inputs.size(0) != labels.size(0)) {
             throw new IllegalArgumentException("%d inputs and %d labels".formatted(inputs.size(0), labels.size(0)));

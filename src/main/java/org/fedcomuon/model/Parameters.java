@@ -10,6 +10,7 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
+import org.fedcomuon.internal.NativeLimits;
 import org.fedcomuon.problem.Layout;
 import org.fedcomuon.problem.Point;
 
@@ -20,6 +21,10 @@ import org.fedcomuon.problem.Point;
  */
 @SuppressWarnings("exports") // whoever uses tensors has libtorch; others must not need it
 public final class Parameters {
+    static {
+        NativeLimits.lift();
+    }
+
     /** An address that JavaCPP did not allocate and will not free. */
     private static final class Address extends Pointer {
         Address(long address) {

@@ -4,6 +4,7 @@ import java.util.function.Supplier;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
+import org.fedcomuon.internal.NativeLimits;
 import org.fedcomuon.internal.OpenBlasLibrary;
 
 /**
@@ -11,6 +12,10 @@ import org.fedcomuon.internal.OpenBlasLibrary;
  * and with the clients that run side by side; and sums would depend on their number.
  */
 final class Torch {
+    static {
+        NativeLimits.lift();
+    }
+
     private static final ThreadLocal<Boolean> CLAIMED = ThreadLocal.withInitial(() -> {
         torch.set_num_threads(1); // of this thread only: it is OpenMP's setting
         OpenBlasLibrary.setThreads(1);

@@ -198,6 +198,14 @@ class LauncherIT {
         assertThat(worst[1]).isLessThan(0.8 * worst[0]); // what the exponential risk is for
     }
 
+    /** Weights and activations are not in the heap. */
+    @Test
+    void aSmallHeapDoesNotLimitNativeMemory() throws Exception {
+        Run run = fedcomuon("-Xmx64m", "train", "mnist-robust", "--iterations", "1", "--out", "run");
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out()).contains("sha256");
+    }
+
     /** A copy of the launcher beside what was built here, and a Maven that has nothing to do. */
     @Test
     void startsFromTheCacheThatABuildLeaves() throws Exception {
