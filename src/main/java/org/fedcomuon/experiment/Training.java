@@ -195,8 +195,8 @@ public final class Training {
                     .newest()
                     .map(Training::stepOf)
                     .orElse(0L);
-            earlier = files.resumeMetrics(step);
-            if (step > 0) {
+            if (step > 0) { // or it begins anew, and so do its metrics
+                earlier = files.resumeMetrics(step);
                 builder.resume(files.checkpoints());
             }
         }

@@ -2,6 +2,7 @@ package org.fedcomuon.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Files;
@@ -184,10 +185,29 @@ class TrainCommandIT {
         assertThat(rest.exitCode()).as(rest.err()).isZero();
         assertThat(summary(parts).get("sha256").asString())
                 .isEqualTo(summary(whole).get("sha256").asString());
-        assertThat(Files.readAllLines(parts.resolve("metrics.jsonl")))
-                .extracting(
-                        line -> JsonMapper.shared().readTree(line).get("step").asInt())
-                .containsExactly(0, 6, 10, 12);
+        assertThat(evaluated(parts)).containsExactly(0, 6, 10, 12);
+    }
+
+    private static List<Integer> evaluated(Path out) throws IOException {
+        return Files.readAllLines(out.resolve("metrics.jsonl")).stream()
+                .map(line -> JsonMapper.shared().readTree(line).get("step").asInt())
+                .toList();
+    }
+
+    @Test
+    void aRunThatEndedBeforeItsFirstCheckpointBeginsAnewMetricsAndAll() throws Exception {
+        Path out = temporary.resolve("ended");
+        assertThat(quick(out).exitCode()).isZero();
+        String sha256 = summary(out).get("sha256").asString();
+        List<Integer> steps = evaluated(out);
+        try (var checkpoints = Files.list(out.resolve("checkpoints"))) {
+            for (Path checkpoint : checkpoints.toList()) {
+                Files.delete(checkpoint);
+            }
+        }
+        assertThat(train("--resume", out.toString()).exitCode()).isZero();
+        assertThat(summary(out).get("sha256").asString()).isEqualTo(sha256);
+        assertThat(evaluated(out)).isEqualTo(steps).startsWith(0, 6);
     }
 
     @Test
