@@ -51,8 +51,8 @@ record RoundTask(
         float[] run(TorchRounds loop, float[] initial, int steps);
     }
 
-    /** {@code mnist-robust}: one client with 5000 images, the others with 20. */
-    static RoundTask mnist() {
+    /** {@code mnist-robust}: one client with 5000 images, the others with 20. So many rounds in a sample. */
+    static RoundTask mnist(int rounds) {
         var data = Mnist.bundled().train();
         List<Integer> sizes =
                 IntStream.range(0, CLIENTS).mapToObj(k -> k == 0 ? 5000 : 20).toList();
@@ -67,9 +67,9 @@ record RoundTask(
                 "mnist",
                 network,
                 new Classification(network, examples, shares, batch, risk),
-                TorchLoss.plain(network, examples, shares, batch),
+                TorchLoss.plain(new StraightforwardLeNet(network), examples, shares, batch),
                 risk,
-                4,
+                rounds,
                 List.of(fedCoMuon(0.01, 0.2, 0.1), fedCoMuonVr(0.01, 0.2, 0.8, 0.9, 0.2)));
     }
 

@@ -50,12 +50,12 @@ public final class LeNet implements Network {
                 new long[] {0, 0},
                 new long[] {1, 1},
                 1);
-        return torch.max_pool2d(torch.relu(convolved), 2, 2);
+        return torch.relu(MaxPool.of(convolved)); // in this order ReLU has a quarter of the work, for the same result
     }
 
     @Override
     public long activations(int batch) {
-        // Of each convolution: its result, the same after ReLU, the same pooled, and indices of eight bytes.
+        // Of each convolution: its result and its gradient, the same pooled, after ReLU, and places of four bytes.
         return batch * ((6L * 24 * 24 + 16 * 8 * 8) * 2 + (6L * 12 * 12 + 256) * 3 + 2 * 120 + 10);
     }
 }

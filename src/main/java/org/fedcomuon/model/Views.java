@@ -30,12 +30,21 @@ final class Views {
         Parameters into = of(gradient);
         try (var _ = new PointerScope()) {
             Tensor value = loss.apply(at.requireGradient());
-            into.zero();
+            zero(gradient, into);
             for (int i = 0; i < at.blocks().size(); i++) {
                 at.blocks().get(i).mutable_grad().put(into.blocks().get(i)); // accumulated in place
             }
             value.backward();
             return value.item_float(); // on a GPU, waits for all of the above
+        }
+    }
+
+    /** Here in one go: block by block it takes a hundredth of a gradient of LeNet. */
+    private static void zero(Point point, Parameters view) {
+        if (point.values().device().isEmpty()) {
+            point.values().segment().fill((byte) 0);
+        } else {
+            view.zero();
         }
     }
 }

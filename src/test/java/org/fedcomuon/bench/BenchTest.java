@@ -67,7 +67,7 @@ class BenchTest {
             BenchReport report = RoundBench.run(
                     device,
                     1,
-                    List.of(RoundTask.mnist(), RoundTask.cifarCnn(new CifarCnn.Sizes(8, 4, 6, 3, 20, 10), 4)));
+                    List.of(RoundTask.mnist(1), RoundTask.cifarCnn(new CifarCnn.Sizes(8, 4, 6, 3, 20, 10), 4)));
             assertThat(report.rows()).hasSize(2 * 2 * 2).allSatisfy(row -> {
                 assertThat(row.seconds()).isPositive();
                 assertThat(row.parts())

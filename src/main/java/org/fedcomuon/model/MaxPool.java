@@ -1,0 +1,71 @@
+package org.fedcomuon.model;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.bytedeco.pytorch.MemoryFormatOptional;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * Max pooling over 2 x 2, to the bit what libtorch's is: the first of equal elements, NaN before all others, a last odd
+ * row or column left out.
+ *
+ * <p>libtorch takes a branch for each element, which nobody can predict: of a gradient of LeNet that was a fifth. Here
+ * the places of the largest come by selection, without branches, and libtorch selects what is there, with derivatives
+ * of any order.
+ */
+final class MaxPool {
+    private MaxPool() {}
+
+    /** Of images {@code count x channels x rows x cols}. */
+    static Tensor of(Tensor x) {
+        if (x.is_cuda() || x.scalar_type() != torch.ScalarType.Float) {
+            return torch.max_pool2d(
+                    x, 2, 2); // a GPU has no branches to predict; of double precision nobody asks for speed
+        }
+        long count = x.size(0);
+        long channels = x.size(1);
+        int rows = Math.toIntExact(x.size(2));
+        int cols = Math.toIntExact(x.size(3));
+        Tensor images = x.contiguous();
+        Math.toIntExact(x.numel()); // places are int
+        Tensor places = torch.empty(
+                new long[] {count * channels * (rows / 2) * (cols / 2)},
+                new TensorOptions(torch.ScalarType.Int),
+                new MemoryFormatOptional());
+        find(memory(images), memory(places), Math.toIntExact(count * channels), rows, cols);
+        return images.flatten().index_select(0, places).view(count, channels, rows / 2, cols / 2);
+    }
+
+    private static MemorySegment memory(Tensor x) {
+        return MemorySegment.ofAddress(x.data_ptr().address()).reinterpret(x.nbytes());
+    }
+
+    /** Where the largest element of each window is, counted from the first of all images. */
+    private static void find(MemorySegment images, MemorySegment places, int count, int rows, int cols) {
+        long at = 0;
+        for (int i = 0; i < count; i++) {
+            for (int row = 0; row + 1 < rows; row += 2) {
+                int start = (i * rows + row) * cols;
+                for (int col = 0; col + 1 < cols; col += 2) {
+                    float a = images.getAtIndex(ValueLayout.JAVA_FLOAT, start + col);
+                    float b = images.getAtIndex(ValueLayout.JAVA_FLOAT, start + col + 1);
+                    float c = images.getAtIndex(ValueLayout.JAVA_FLOAT, start + col + cols);
+                    float d = images.getAtIndex(ValueLayout.JAVA_FLOAT, start + col + cols + 1);
+                    boolean right = isNewMaximum(b, a);
+                    boolean rightBelow = isNewMaximum(d, c);
+                    boolean below = isNewMaximum(rightBelow ? d : c, right ? b : a);
+                    int place = below ? (rightBelow ? cols + 1 : cols) : (right ? 1 : 0);
+                    places.setAtIndex(ValueLayout.JAVA_INT, at++, start + col + place);
+                }
+            }
+        }
+    }
+
+    /** NaN is greater than everything before it; numbers are never greater than NaN. */
+    @SuppressWarnings("ShortCircuitBoolean") // which would be a branch
+    private static boolean isNewMaximum(float next, float before) {
+        return next > before | Float.isNaN(next);
+    }
+}
