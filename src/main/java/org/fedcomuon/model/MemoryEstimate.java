@@ -14,7 +14,7 @@ package org.fedcomuon.model;
 public record MemoryEstimate(long parameters, long evaluation) {
     /** Of a gradient of the plain loss on so many examples. */
     public static MemoryEstimate gradient(Network network, int batch) {
-        return of(network, batch, 1.5, 1);
+        return of(network, batch, 2, 1);
     }
 
     /** Of a Hessian-vector product of the plain loss, which FedMAML takes. */
@@ -24,7 +24,7 @@ public record MemoryEstimate(long parameters, long evaluation) {
 
     /** Of a gradient after a step of adaptation, with so many examples for support and as many for query. */
     public static MemoryEstimate adapted(Network network, int batch, Adaptation adaptation) {
-        return adaptation.firstOrder() ? of(network, batch, 2.4, 3) : of(network, batch, 6.5, 5);
+        return adaptation.firstOrder() ? of(network, batch, 2.4, 3) : of(network, batch, 7, 5);
     }
 
     /**
