@@ -30,6 +30,7 @@ import org.fedcomuon.problem.Problem;
  *
  * @param name of it
  * @param rounds of the federation in a sample
+ * @param mostSamples that anybody waits for
  */
 record RoundTask(
         String name,
@@ -38,6 +39,7 @@ record RoundTask(
         TorchLoss loss,
         ExponentialRisk risk,
         int rounds,
+        int mostSamples,
         List<Algorithm> algorithms) {
     static final int CLIENTS = 10;
     static final int TAU = 5;
@@ -70,6 +72,7 @@ record RoundTask(
                 TorchLoss.plain(new StraightforwardLeNet(network), examples, shares, batch),
                 risk,
                 rounds,
+                Integer.MAX_VALUE,
                 List.of(fedCoMuon(0.01, 0.2, 0.1), fedCoMuonVr(0.01, 0.2, 0.8, 0.9, 0.2)));
     }
 
@@ -91,6 +94,7 @@ record RoundTask(
                 TorchLoss.adapted(network, examples, shares, batch, inner),
                 risk,
                 1,
+                3,
                 List.of(fedCoMuon(0.1, 0.7, 0.7), fedCoMuonVr(0.1, 0.1, 0.8, 0.7, 0.2)));
     }
 

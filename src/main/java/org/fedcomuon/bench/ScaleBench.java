@@ -27,8 +27,13 @@ public final class ScaleBench {
     /** Samples of each contender. */
     public static final int ROUNDS = 7;
 
-    /** Of all clients together, so that a sample takes about a second. */
-    public static final int CLIENT_STEPS = 100_000;
+    /** Of all clients together, so that a sample takes a second or two. */
+    public static final int CLIENT_STEPS = 5000;
+
+    /** That of LeNet's largest matrix. With one much smaller a step of few clients is spent waking threads. */
+    private static final int ROWS = 120;
+
+    private static final int COLS = 256;
 
     private static final int TAU = 5;
 
@@ -46,13 +51,17 @@ public final class ScaleBench {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
     private final Device device;
+    private final int rows;
+    private final int cols;
     private final int clientSteps;
     private final int rounds;
-    private final List<BenchReport.Row> rows = new ArrayList<>();
+    private final List<BenchReport.Row> results = new ArrayList<>();
     private final List<String> notes = new ArrayList<>();
 
-    private ScaleBench(Device device, int clientSteps, int rounds) {
+    private ScaleBench(Device device, int rows, int cols, int clientSteps, int rounds) {
         this.device = device;
+        this.rows = rows;
+        this.cols = cols;
         this.clientSteps = clientSteps;
         this.rounds = rounds;
     }
@@ -63,15 +72,24 @@ public final class ScaleBench {
      * @param clientSteps steps of all clients together, the same for each number of clients; fewer the larger d is
      */
     public static BenchReport run(Device device, int clientSteps, int rounds) {
-        var bench = new ScaleBench(device, clientSteps, rounds);
+        return run(device, ROWS, COLS, clientSteps, rounds);
+    }
+
+    static BenchReport run(Device device, int rows, int cols, int clientSteps, int rounds) {
+        var bench = new ScaleBench(device, rows, cols, clientSteps, rounds);
         for (Method method : methods()) {
             for (Series series : SERIES) {
                 bench.measure(method, series);
             }
         }
-        return new BenchReport("scale", device.name(), """
-                A thousand client steps, with a matrix of 16 x 32; the ratio is against the first of a series, and 1 is a cost that \
-                does not grow. Devices are virtual ones on the same cores.""", List.copyOf(bench.rows), List.copyOf(bench.notes));
+        return new BenchReport(
+                "scale",
+                device.name(),
+                """
+                A thousand client steps, with a matrix of %d x %d; the ratio is against the first of a series, and 1 is a cost that \
+                does not grow. Devices are virtual ones on the same cores.""".formatted(rows, cols),
+                List.copyOf(bench.results),
+                List.copyOf(bench.notes));
     }
 
     private void measure(Method method, Series series) {
@@ -81,7 +99,7 @@ public final class ScaleBench {
         Map<Integer, Double> allocated = new LinkedHashMap<>();
         for (int value : series.values()) {
             Size size = series.size().apply(value);
-            var problem = new ScaleProblem(size.clients(), size.d());
+            var problem = new ScaleProblem(rows, cols, size.clients(), size.d());
             memory.put(value, (double) memory(problem, method) / size.clients());
             allocated.put(value, allocated(problem, method, size));
             String name = String.format(
@@ -103,7 +121,7 @@ public final class ScaleBench {
             seconds.put(value, timings.get(name).median() / steps(size) / size.clients());
         });
         double first = seconds.get(series.values().getFirst());
-        seconds.forEach((value, each) -> rows.add(new BenchReport.Row(
+        seconds.forEach((value, each) -> results.add(new BenchReport.Row(
                 names.get(value), each * 1000, timings.get(names.get(value)).spread(), 0, first / each)));
         notes.add(String.format(
                 Locale.ROOT,
@@ -139,9 +157,13 @@ public final class ScaleBench {
         }
     }
 
-    /** Bytes of the heap that a step allocates, by the JVM's count over all threads; the start of a run is left out. */
+    /**
+     * Bytes of the heap that a step allocates, by the JVM's count over all threads: what a run takes that is twice as
+     * long, because its start allocates too, and so does the compiler in the first of all.
+     */
     private double allocated(ScaleProblem problem, Method method, Size size) {
-        int steps = 20 * TAU;
+        int steps = Math.max(2 * TAU, 1000 / size.clients());
+        train(problem, method, size, 2 * steps);
         long before = THREADS.getTotalThreadAllocatedBytes();
         train(problem, method, size, steps);
         long between = THREADS.getTotalThreadAllocatedBytes();

@@ -15,20 +15,18 @@ import org.fedcomuon.problem.Sample;
  * k / K} and {@code f(y) = |y|^2 / 2}. What a run takes is then what the federation and the kernels take.
  */
 final class ScaleProblem implements Problem {
-    private static final int ROWS = 16;
-    private static final int COLS = 32;
-
-    private final Layout layout = Layout.of(Block.matrix("W", ROWS, COLS));
+    private final Layout layout;
     private final int clients;
     private final float[][] gradients; // A, of all clients
 
-    ScaleProblem(int clients, int d) {
+    ScaleProblem(int rows, int cols, int clients, int d) {
+        layout = Layout.of(Block.matrix("W", rows, cols));
         this.clients = clients;
         var random = new SplittableRandom(d);
-        gradients = new float[d][ROWS * COLS];
+        gradients = new float[d][rows * cols];
         for (float[] gradient : gradients) {
             for (int i = 0; i < gradient.length; i++) {
-                gradient[i] = (float) random.nextGaussian(0, 0.04);
+                gradient[i] = (float) random.nextGaussian(0, 1 / Math.sqrt(rows * cols));
             }
         }
     }

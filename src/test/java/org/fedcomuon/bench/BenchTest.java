@@ -91,7 +91,7 @@ class BenchTest {
     @Test
     void scaleCountsWhatAClientTakes() {
         try (Device device = Devices.open("cpu:0", 2, InstructionSet.AUTO)) {
-            BenchReport report = ScaleBench.run(device, 1000, 1);
+            BenchReport report = ScaleBench.run(device, 16, 32, 1000, 1);
             assertThat(report.rows()).hasSize(2 * (3 + 4 + 3)).allSatisfy(row -> {
                 assertThat(row.seconds()).isPositive();
                 assertThat(row.ratio()).isPositive();
