@@ -8,8 +8,8 @@ import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Max pooling over 2 x 2, to the bit what libtorch's is: the first of equal elements, NaN before all others, a last odd
- * row or column left out.
+ * Max pooling over 2 x 2, to the bit what libtorch's is: the first of equal elements, the last NaN before all others, a
+ * last odd row or column left out.
  *
  * <p>libtorch takes a branch for each element, which nobody can predict: of a gradient of LeNet that was a fifth. Here
  * the places of the largest come by selection, without branches, and libtorch selects what is there, with derivatives
@@ -53,19 +53,19 @@ final class MaxPool {
                     float b = images.getAtIndex(ValueLayout.JAVA_FLOAT, start + col + 1);
                     float c = images.getAtIndex(ValueLayout.JAVA_FLOAT, start + col + cols);
                     float d = images.getAtIndex(ValueLayout.JAVA_FLOAT, start + col + cols + 1);
-                    boolean right = isNewMaximum(b, a);
-                    boolean rightBelow = isNewMaximum(d, c);
-                    boolean below = isNewMaximum(rightBelow ? d : c, right ? b : a);
-                    int place = below ? (rightBelow ? cols + 1 : cols) : (right ? 1 : 0);
+                    // Written so that all of it is selection: as booleans that are put together it comes out as
+                    // branches.
+                    int right = b > a ? 1 : 0;
+                    int rightBelow = d > c ? 1 : 0;
+                    float above = Math.max(a, b);
+                    float below = Math.max(c, d);
+                    int place = below > above ? cols + rightBelow : right;
+                    if (Float.isNaN(Math.max(above, below))) {
+                        place = Float.isNaN(d) ? cols + 1 : Float.isNaN(c) ? cols : Float.isNaN(b) ? 1 : 0;
+                    }
                     places.setAtIndex(ValueLayout.JAVA_INT, at++, start + col + place);
                 }
             }
         }
-    }
-
-    /** NaN is greater than everything before it; numbers are never greater than NaN. */
-    @SuppressWarnings("ShortCircuitBoolean") // which would be a branch
-    private static boolean isNewMaximum(float next, float before) {
-        return next > before | Float.isNaN(next);
     }
 }
