@@ -26,15 +26,6 @@ public class AbiVersionCalls {
                         Linker.Option.critical(false));
     }
 
-    /** On its own for each contender: what one lacks, another can do without. */
-    @State(Scope.Thread)
-    public static class Jni {
-        @Setup
-        public void load() {
-            JniCalls.load();
-        }
-    }
-
     @Setup
     public void load() {
         NativeCalls.requireLibrary();

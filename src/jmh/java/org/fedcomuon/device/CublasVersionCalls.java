@@ -48,14 +48,6 @@ public class CublasVersionCalls {
     }
 
     @State(Scope.Thread)
-    public static class Jni {
-        @Setup
-        public void load() {
-            JniCalls.load();
-        }
-    }
-
-    @State(Scope.Thread)
     public static class JCuda {
         private final cublasHandle handle = new cublasHandle();
 

@@ -60,14 +60,6 @@ public class EmaCalls {
     private MemorySegment heapX;
     private MemorySegment heapY;
 
-    @State(Scope.Thread)
-    public static class Jni {
-        @Setup
-        public void load() {
-            JniCalls.load();
-        }
-    }
-
     @Setup
     public void open() {
         device = (NativeDevice) Devices.open("cpu:0", 1, InstructionSet.AUTO);
