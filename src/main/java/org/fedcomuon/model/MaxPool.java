@@ -20,20 +20,18 @@ final class MaxPool {
 
     /** Of images {@code count x channels x rows x cols}. */
     static Tensor of(Tensor x) {
-        if (x.is_cuda() || x.scalar_type() != torch.ScalarType.Float) {
-            return torch.max_pool2d(
-                    x, 2, 2); // a GPU has no branches to predict; of double precision nobody asks for speed
+        // A GPU has no branches to predict; of double precision nobody asks for speed.
+        if (x.is_cuda() || x.scalar_type().intern() != torch.ScalarType.Float) {
+            return torch.max_pool2d(x, 2, 2);
         }
         long count = x.size(0);
         long channels = x.size(1);
         int rows = Math.toIntExact(x.size(2));
         int cols = Math.toIntExact(x.size(3));
         Tensor images = x.contiguous();
-        Math.toIntExact(x.numel()); // places are int
-        Tensor places = torch.empty(
-                new long[] {count * channels * (rows / 2) * (cols / 2)},
-                new TensorOptions(torch.ScalarType.Int),
-                new MemoryFormatOptional());
+        int windows = Math.toIntExact(x.numel()) / (rows * cols) * (rows / 2) * (cols / 2); // exact: places are int
+        Tensor places =
+                torch.empty(new long[] {windows}, new TensorOptions(torch.ScalarType.Int), new MemoryFormatOptional());
         find(memory(images), memory(places), Math.toIntExact(count * channels), rows, cols);
         return images.flatten().index_select(0, places).view(count, channels, rows / 2, cols / 2);
     }

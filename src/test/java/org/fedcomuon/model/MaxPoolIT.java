@@ -8,6 +8,7 @@ import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -60,6 +61,22 @@ class MaxPoolIT {
         for (int i = 0; i < 2; i++) {
             assertThat(bits(ours[i])).isEqualTo(bits(theirs[i]));
         }
+    }
+
+    /** Without it the above would hold libtorch's against itself. */
+    @Test
+    void isNotLibtorchs() {
+        Torch.claim();
+        try (var _ = new PointerScope()) {
+            Tensor leaf = torch.ones(1, 1, 4, 4).set_requires_grad(true);
+            assertThat(cameFrom(torch.max_pool2d(leaf, 2, 2))).contains("MaxPool");
+            assertThat(cameFrom(MaxPool.of(leaf))).doesNotContain("MaxPool");
+            assertThat(cameFrom(MaxPool.of(leaf.to(torch.ScalarType.Double)))).contains("MaxPool");
+        }
+    }
+
+    private static String cameFrom(Tensor result) {
+        return result.grad_fn().name().getString();
     }
 
     private static int[] bits(float[] values) {
