@@ -13,6 +13,8 @@ module org.fedcomuon {
     requires tools.jackson.databind;
     requires tools.jackson.dataformat.yaml;
 
+    exports org.fedcomuon.cluster;
+    exports org.fedcomuon.cluster.mpi;
     exports org.fedcomuon.data;
     exports org.fedcomuon.device;
     exports org.fedcomuon.federation;

@@ -111,10 +111,11 @@ final class CompareCommand implements Callable<Integer> {
                 .orElse(Map.of());
         var options = new Training.Options(
                 List.of(deviceName),
+                Optional.empty(),
                 Runtime.getRuntime().availableProcessors(),
                 Optional.empty(),
                 OptionalLong.empty(),
-                false,
+                Optional.empty(),
                 new Version().getVersion()[0]);
         new ReproduceTraining(Reproduction.ORTHOGONALIZERS.changed(changes), print).run(out, seeds, options);
     }

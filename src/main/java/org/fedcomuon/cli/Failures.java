@@ -5,6 +5,7 @@ import static java.util.stream.Collectors.joining;
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.Objects;
+import org.fedcomuon.cluster.MemberFailedException;
 import org.fedcomuon.data.FetchException;
 import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.experiment.ConfigurationException;
@@ -61,6 +62,7 @@ final class Failures implements IParameterExceptionHandler, IExecutionExceptionH
             case ConfigurationException e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
             case MalformedFileException e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
             case CheckpointException e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
+            case MemberFailedException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             case DivergedException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             case ClientFaultException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             case DeviceException.LibraryMissing e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));

@@ -112,10 +112,11 @@ final class ReproduceCommand implements Callable<Integer> {
         Path directory = directory();
         var options = new Training.Options(
                 List.of("cpu:0"),
+                Optional.empty(),
                 Runtime.getRuntime().availableProcessors(),
                 dataDirectory,
                 OptionalLong.empty(),
-                false,
+                Optional.empty(),
                 new Version().getVersion()[0]);
         new ReproduceTraining(what, spec.commandLine().getOut()).run(directory, count, options);
         return 0;

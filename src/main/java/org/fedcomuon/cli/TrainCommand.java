@@ -14,6 +14,9 @@ import java.util.OptionalLong;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.fedcomuon.cluster.Cluster;
+import org.fedcomuon.cluster.MemberFailedException;
+import org.fedcomuon.cluster.mpi.MpiCluster;
 import org.fedcomuon.experiment.Configuration;
 import org.fedcomuon.experiment.Preset;
 import org.fedcomuon.experiment.RunRecord;
@@ -88,8 +91,15 @@ final class TrainCommand implements Callable<Integer> {
             description = "Where to run, such as cpu:0,cpu:1; cpu:0 by default. Never changes the result.")
     private List<String> devices = List.of();
 
+    @Option(
+            names = "--cluster",
+            paramLabel = "C",
+            description =
+                    "Divide the clients among processes; mpi: those that mpirun has started. Never changes the result.")
+    private Optional<String> clusterName = Optional.empty();
+
     @Option(names = "--threads", paramLabel = "N", description = "All cores by default. Never changes the result.")
-    private int threads = Runtime.getRuntime().availableProcessors();
+    private Optional<Integer> threads = Optional.empty();
 
     @Option(names = "--data-dir", paramLabel = "DIR", description = "Data files of your own.")
     private Optional<Path> dataDirectory = Optional.empty();
@@ -111,47 +121,88 @@ final class TrainCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException {
-        Configuration configuration = configuration();
-        Path directory = directory(configuration);
-        if (threads < 1) {
-            throw new UsageException("--threads %d: at least 1 is needed".formatted(threads));
+        if (threads.isPresent() && threads.get() < 1) {
+            throw new UsageException("--threads %d: at least 1 is needed".formatted(threads.get()));
         }
         if (memoryLimit.isPresent() && !(memoryLimit.get() > 0 && memoryLimit.get() < 1e6)) {
             throw new UsageException("--memory-limit %s: a number of GiB is needed".formatted(memoryLimit.get()));
         }
-        WholeFile.makeDirectory("--out", directory);
+        if (clusterName.isPresent()) {
+            return trainAsMember(clusterName.get());
+        }
+        Configuration configuration = configuration();
+        train(configuration, directory(configuration), Optional.empty());
+        return 0;
+    }
+
+    private int trainAsMember(String name) throws IOException, InterruptedException {
+        MpiProcess.require(name);
+        try (MpiCluster cluster = MpiProcess.join(threads.orElseGet(MpiProcess::threads))) {
+            try {
+                Configuration configuration = configuration();
+                boolean first = cluster.self() == 0;
+                String directory =
+                        cluster.agree(first ? directory(configuration).toString() : "");
+                train(configuration, Path.of(directory), Optional.of(cluster));
+                return 0;
+            } catch (MemberFailedException e) {
+                if (cluster.self() == 0) {
+                    throw e;
+                }
+                return 0; // the first member says why, and its exit code is to be mpirun's
+            } catch (RuntimeException | IOException e) {
+                cluster.fail(String.valueOf(e.getMessage()));
+                throw e;
+            }
+        }
+    }
+
+    private void train(Configuration configuration, Path directory, Optional<Cluster> cluster)
+            throws IOException, InterruptedException {
+        boolean speaks = cluster.map(Cluster::self).orElse(0) == 0;
+        if (speaks) {
+            WholeFile.makeDirectory("--out", directory);
+        }
+        boolean silent = quiet || !speaks;
         PrintWriter err = spec.commandLine().getErr();
         boolean terminal =
                 Optional.ofNullable(System.console()).map(Console::isTerminal).orElse(false);
         var progress = new Progress(err, terminal, configuration.iterations());
         var options = new Training.Options(
                 devices,
-                threads,
+                cluster,
+                threads.orElseGet(() -> cluster.isPresent()
+                        ? MpiProcess.threads()
+                        : Runtime.getRuntime().availableProcessors()),
                 dataDirectory,
                 memoryLimit
                         .map(gib -> OptionalLong.of((long) (gib * (1L << 30))))
                         .orElse(OptionalLong.empty()),
-                resume.isPresent(),
+                resume.map(Training::checkpoints),
                 new Version().getVersion()[0]);
         var training = new Training(
                 configuration,
                 options,
                 directory,
-                quiet ? new Listener() {} : progress,
-                quiet
+                silent ? new Listener() {} : progress,
+                silent
                         ? note -> {}
                         : note -> {
                             err.println(note);
                             err.flush();
                         });
-        stoppable(training, () -> {
+        Runnable told = cluster.isPresent() && speaks ? () -> sayCheckpoint(directory, err) : () -> {};
+        stoppable(training, told, () -> {
             Map<String, Object> summary;
             try {
                 summary = training.run();
             } finally {
-                if (!quiet) {
+                if (!silent) {
                     progress.end();
                 }
+            }
+            if (!speaks) {
+                return summary;
             }
             // In here, so that a run that is interrupted still says how to go on.
             WholeFile.write(
@@ -159,7 +210,6 @@ final class TrainCommand implements Callable<Integer> {
             print(summary, directory);
             return summary;
         });
-        return 0;
     }
 
     private Configuration configuration() {
@@ -214,11 +264,21 @@ final class TrainCommand implements Callable<Integer> {
         return directory;
     }
 
+    /** Whoever ends a cluster's processes, or sees one die, may not wait for the next checkpoint. */
+    private static void sayCheckpoint(Path directory, PrintWriter err) {
+        err.println(Training.lastCheckpoint(directory)
+                .map(file -> "fedcomuon: ending; the last checkpoint is %s, --resume %s goes on from it"
+                        .formatted(file, directory))
+                .orElse("fedcomuon: ending; there is no checkpoint yet"));
+        err.flush();
+    }
+
     /** Runs, and on Ctrl-C or a kill waits for the step that is under way: libtorch must not be cut off. */
-    private static void stoppable(Training training, Callable<Map<String, Object>> work)
+    private static void stoppable(Training training, Runnable told, Callable<Map<String, Object>> work)
             throws IOException, InterruptedException {
         var done = new CountDownLatch(1);
         Thread hook = Thread.ofPlatform().unstarted(() -> {
+            told.run();
             training.stop();
             try {
                 done.await(STOP_SECONDS, TimeUnit.SECONDS);

@@ -418,10 +418,11 @@ public record Reproduction(
         }
         var with = new Training.Options(
                 options.devices(),
+                options.cluster(),
                 options.threads(),
                 options.dataDirectory(),
                 options.memoryLimit(),
-                there,
+                there ? Optional.of(Training.checkpoints(out)) : Optional.empty(),
                 options.version());
         try {
             Map<String, Object> summary = new Training(configuration, with, out, new Listener() {}, notes).run();

@@ -12,6 +12,7 @@ import java.util.OptionalDouble;
 import java.util.OptionalLong;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import org.fedcomuon.cluster.Cluster;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.federation.CheckpointStore;
 import org.fedcomuon.federation.Evaluation;
@@ -33,21 +34,28 @@ public final class Training {
      * Where and how, none of which changes a bit of the result.
      *
      * @param devices by name
+     * @param cluster whose member this process is; the directory is then one that all members reach
      * @param threads for kernels and for oracles
      * @param dataDirectory a user's own data files
      * @param memoryLimit bytes that the run may take; what is available if empty
-     * @param resume whether to go on from the last checkpoint in the directory
+     * @param resume the checkpoint to go on from: a file, or a directory that may hold one
      * @param version of the program, for the summary
      */
     public record Options(
             List<String> devices,
+            Optional<Cluster> cluster,
             int threads,
             Optional<Path> dataDirectory,
             OptionalLong memoryLimit,
-            boolean resume,
+            Optional<Path> resume,
             String version) {
         public Options {
             devices = List.copyOf(devices);
+        }
+
+        /** Who writes files: of a cluster, the first member. */
+        boolean writes() {
+            return cluster.map(Cluster::self).orElse(0) == 0;
         }
     }
 
@@ -92,6 +100,16 @@ public final class Training {
                 || new CheckpointStore(files.checkpoints()).newest().isPresent();
     }
 
+    /** Where a run in a directory has its checkpoints. */
+    public static Path checkpoints(Path directory) {
+        return new RunFiles(directory).checkpoints();
+    }
+
+    /** The newest checkpoint of the run in a directory. */
+    public static Optional<Path> lastCheckpoint(Path directory) {
+        return new CheckpointStore(checkpoints(directory)).newest();
+    }
+
     /** The configuration that a run in a directory was started with. */
     public static Configuration configurationOf(Path directory, Map<String, String> changes) {
         Path config = new RunFiles(directory).config();
@@ -104,7 +122,7 @@ public final class Training {
     /**
      * Runs to the end, or until {@link #stop}.
      *
-     * @return the summary, as it is in the file
+     * @return the summary, as it is in the file; empty from members of a cluster that write none
      * @throws ConfigurationException when the data are not there, or the run needs more memory than there is
      * @throws IOException when data cannot be read, or a file not written
      */
@@ -121,11 +139,16 @@ public final class Training {
             Federation run = describe(task);
             notes.accept(task.data());
             notes.accept(memory);
-            Files.createDirectories(files.directory());
-            files.writeConfig(configuration);
+            if (options.writes()) {
+                Files.createDirectories(files.directory());
+                files.writeConfig(configuration);
+            }
             announce(run);
             try {
                 Result result = run.run();
+                if (!options.writes()) {
+                    return Map.of();
+                }
                 files.writeModel(
                         result.weights(),
                         Map.of(
@@ -189,15 +212,18 @@ public final class Training {
                     }
                 })
                 .listener(listener);
+        options.cluster().ifPresent(builder::cluster);
         configuration.problem().forEach(builder::describe);
-        if (options.resume()) {
-            long step = new CheckpointStore(files.checkpoints())
-                    .newest()
-                    .map(Training::stepOf)
-                    .orElse(0L);
-            if (step > 0) { // or it begins anew, and so do its metrics
-                earlier = files.resumeMetrics(step);
-                builder.resume(files.checkpoints());
+        Optional<Path> from = options.resume()
+                .flatMap(path -> Files.isDirectory(path) ? new CheckpointStore(path).newest() : Optional.of(path))
+                .filter(Files::exists);
+        if (from.isPresent()) { // or it begins anew, and so do its metrics
+            long step = CheckpointStore.step(from.get());
+            if (step > 0) {
+                if (options.writes()) {
+                    earlier = files.resumeMetrics(step);
+                }
+                builder.resume(from.get());
             }
         }
         try {
@@ -214,11 +240,6 @@ public final class Training {
             trimmed = now;
             NativeHeap.trim();
         }
-    }
-
-    /** By its name; whether it is whole, the federation finds out. */
-    private static long stepOf(Path checkpoint) {
-        return Long.parseLong(String.valueOf(checkpoint.getFileName()).replaceAll("\\D", ""));
     }
 
     private synchronized void announce(Federation run) {
@@ -273,6 +294,9 @@ public final class Training {
     }
 
     private Map<String, Object> summary(Task task, Optional<Result> result, String failure) throws IOException {
+        if (!options.writes()) {
+            return Map.of();
+        }
         var values = new LinkedHashMap<String, Object>();
         values.put("preset", configuration.text("preset"));
         values.put("method", configuration.methodName());
@@ -296,6 +320,7 @@ public final class Training {
         });
         values.put("devices", options.devices());
         values.put("exchange", result.map(Result::exchange).orElse(configuration.text("exchange")));
+        options.cluster().ifPresent(cluster -> values.put("members", cluster.members()));
         values.put("threads", options.threads());
         values.put("data", task.data());
         values.put("data_sha256", task.dataHash());

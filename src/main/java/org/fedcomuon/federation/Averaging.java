@@ -6,14 +6,14 @@ import org.fedcomuon.method.Variable;
  * How means over the clients of all devices are worked out, as one device does it: every device has one, and all make
  * the same calls. Of the device's thread.
  */
-sealed interface Averaging extends AutoCloseable permits OrderedAveraging, NcclAveraging {
-    /** Before the devices meet: what this one has posted is what it has been given to compute so far. */
-    void posted();
-
+sealed interface Averaging extends AutoCloseable permits OrderedAveraging, NcclAveraging, ClusterAveraging {
     /**
-     * After all have posted, and said who weighs what: every client's value of {@code variable}, the {@code i}-th that
-     * was posted, becomes the mean.
+     * Waits for all to post what they have been given to compute so far. Afterwards everybody's weights are in the
+     * meeting.
      */
+    void meet(Variable... posted);
+
+    /** After that: every client's value of {@code variable}, the {@code i}-th that was posted, becomes the mean. */
     void average(int i, Variable variable);
 
     /** What it is called in a run's record. */

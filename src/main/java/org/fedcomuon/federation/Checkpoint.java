@@ -8,8 +8,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.IntUnaryOperator;
 import org.fedcomuon.device.Buffer;
 import org.fedcomuon.format.Dtype;
 import org.fedcomuon.format.SafetensorsFile;
@@ -68,13 +70,21 @@ final class Checkpoint {
         var metadata = new LinkedHashMap<>(setup.identity());
         metadata.putIfAbsent("iterations", Long.toString(setup.iterations()));
         metadata.putAll(counters.toMetadata());
+        return store.begin(
+                counters.step(), metadata, tensors(clients, setup.problem().clients(), true));
+    }
+
+    /** What the state of so many clients is made of. */
+    static List<TensorSpec> tensors(Clients clients, int count, boolean shared) {
         var tensors = new ArrayList<TensorSpec>();
         for (Variable variable : clients.state()) {
-            tensors.add(spec(variable, setup.problem().clients()));
+            if (!variable.isShared() || shared) {
+                tensors.add(spec(variable, count));
+            }
         }
-        tensors.add(TensorSpec.of(DRAWS, Dtype.I64, setup.problem().clients(), 2));
-        tensors.add(TensorSpec.of(DROPPED, Dtype.U8, setup.problem().clients()));
-        return store.begin(counters.step(), metadata, tensors);
+        tensors.add(TensorSpec.of(DRAWS, Dtype.I64, count, 2));
+        tensors.add(TensorSpec.of(DROPPED, Dtype.U8, count));
+        return tensors;
     }
 
     private static TensorSpec spec(Variable variable, int clients) {
@@ -83,24 +93,34 @@ final class Checkpoint {
                 : TensorSpec.of(variable.name(), Dtype.F32, clients, variable.length());
     }
 
-    /** Writes what one device holds. */
-    static void write(CheckpointStore.Pending pending, Clients clients, boolean[] admitted) {
+    /** Where a tensor's bytes go. */
+    interface Sink {
+        void write(String name, long offsetBytes, MemorySegment from);
+    }
+
+    /**
+     * Writes what one device holds.
+     *
+     * @param row of the file that a client here has
+     * @param shared whether what all clients share is written too: once is enough
+     */
+    static void write(Sink sink, Clients clients, boolean[] admitted, IntUnaryOperator row, boolean shared) {
         for (Variable variable : clients.state()) {
-            if (!variable.isShared() || clients.number(0) == 0) { // what all share, once
+            if (!variable.isShared() || shared) {
                 Buffer buffer = variable.buffer();
-                forPieces(variable, clients, (offset, piece, at) -> {
+                forPieces(variable, clients, row, (offset, piece, at) -> {
                     if (!buffer.device().isHost()) {
                         buffer.copyOut(offset, piece);
                     }
-                    pending.write(variable.name(), at, piece);
+                    sink.write(variable.name(), at, piece);
                 });
             }
         }
         for (int k = 0; k < clients.count(); k++) {
             var draws = new long[] {clients.innerDraws()[k], clients.outerDraws()[k]};
             var dropped = new byte[] {(byte) (admitted[k] && !clients.takesPart(k) ? 1 : 0)};
-            pending.write(DRAWS, 2L * Long.BYTES * clients.number(k), MemorySegment.ofArray(draws));
-            pending.write(DROPPED, clients.number(k), MemorySegment.ofArray(dropped));
+            sink.write(DRAWS, 2L * Long.BYTES * row.applyAsInt(k), MemorySegment.ofArray(draws));
+            sink.write(DROPPED, row.applyAsInt(k), MemorySegment.ofArray(dropped));
         }
     }
 
@@ -113,7 +133,8 @@ final class Checkpoint {
      * Every client's values, where they belong in the file. On the host the pieces are the memory itself; values of a
      * GPU pass through host memory a piece at a time: a state may be larger than what is free here.
      */
-    private static <E extends Exception> void forPieces(Variable variable, Clients clients, Piece<E> body) throws E {
+    private static <E extends Exception> void forPieces(
+            Variable variable, Clients clients, IntUnaryOperator rows, Piece<E> body) throws E {
         long length = variable.length();
         try (Arena arena = Arena.ofConfined()) {
             boolean host = variable.buffer().device().isHost();
@@ -121,7 +142,7 @@ final class Checkpoint {
                     ? variable.buffer().segment()
                     : arena.allocate(Math.min(length, PIECE) * Float.BYTES, Float.BYTES);
             for (int k = 0; k < (variable.isShared() ? 1 : clients.count()); k++) {
-                long row = variable.isShared() ? 0 : clients.number(k) * length;
+                long row = variable.isShared() ? 0 : rows.applyAsInt(k) * length;
                 for (long done = 0; done < length; done += PIECE) {
                     long bytes = Math.min(PIECE, length - done) * Float.BYTES;
                     long offset = k * length + done;
@@ -192,7 +213,7 @@ final class Checkpoint {
                         buffer.copyIn(offset, piece);
                     }
                 };
-                forPieces(variable, clients, read);
+                forPieces(variable, clients, clients::number, read);
             }
             require(file, TensorSpec.of(DRAWS, Dtype.I64, allClients, 2));
             require(file, TensorSpec.of(DROPPED, Dtype.U8, allClients));

@@ -95,12 +95,17 @@ public final class CheckpointStore {
                     e);
         }
         deleteAbandoned(); // first, since the room may be needed
-        Path file = directory.resolve("checkpoint-%010d.safetensors".formatted(step));
+        Path file = file(step);
         try {
             return new Pending(step, SafetensorsWriter.create(file, described, tensors));
         } catch (IOException e) {
             throw unwritten(e);
         }
+    }
+
+    /** What the checkpoint of a step is called. */
+    Path file(long step) {
+        return directory.resolve("checkpoint-%010d.safetensors".formatted(step));
     }
 
     /** The checkpoint of the latest step, if there is any; it need not be whole, which {@link #open} finds out. */
@@ -251,7 +256,12 @@ public final class CheckpointStore {
         return NAME.matcher("" + file.getFileName()).matches();
     }
 
-    private static long step(Path checkpoint) {
+    /**
+     * The step of a checkpoint, by its name; whether it is whole, {@link #open} finds out.
+     *
+     * @throws IllegalArgumentException when the name is not that of a checkpoint
+     */
+    public static long step(Path checkpoint) {
         Matcher name = NAME.matcher("" + checkpoint.getFileName());
         if (!name.matches()) {
             throw new IllegalArgumentException(checkpoint + " is not the name of a checkpoint");

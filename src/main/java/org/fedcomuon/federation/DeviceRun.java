@@ -11,10 +11,12 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.Objects;
 import java.util.Optional;
+import org.fedcomuon.cluster.Cluster;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.device.InstructionSet;
 import org.fedcomuon.format.SafetensorsFile;
+import org.fedcomuon.method.ClientFault;
 import org.fedcomuon.method.Clients;
 import org.fedcomuon.method.Phase;
 import org.fedcomuon.method.Replica;
@@ -25,14 +27,15 @@ import org.fedcomuon.problem.Point;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A run as one device does it: all steps, for its own clients, meeting the other devices at every exchange. What is
- * done once for all, such as telling listeners, is device 0's.
+ * A run as one device does it: all steps, for its own clients, meeting the other devices, or members of a cluster, at
+ * every exchange. What is done once for all, such as telling listeners, is the first one's.
  */
 final class DeviceRun {
     private final Setup setup;
     private final Meeting meeting;
     private final Watch watch;
-    private final int self;
+    private final int self; // of the devices here
+    private final int member; // of all that share the clients
     private final @Nullable SafetensorsFile resumed;
 
     // Of the device's thread, from here on.
@@ -46,6 +49,7 @@ final class DeviceRun {
         this.meeting = meeting;
         this.watch = watch;
         this.self = self;
+        this.member = setup.cluster().map(Cluster::self).orElse(self);
         this.resumed = resumed;
     }
 
@@ -57,12 +61,12 @@ final class DeviceRun {
                 Clients clients = new Clients(
                         device,
                         setup.problem(),
-                        setup.placement().clients().get(self),
+                        setup.placement().clients().get(member),
                         setup.seed(),
                         setup.policy(),
-                        watch::fault,
+                        this::fault,
                         Math.max(1, setup.workers() / devices));
-                Exchange server = new Exchange(meeting, self, clients, setup)) {
+                Exchange server = new Exchange(meeting, self, clients, setup, watch)) {
             try {
                 return run(clients, server);
             } catch (Throwable e) {
@@ -136,7 +140,7 @@ final class DeviceRun {
             clients.requireConverging(clients.weights());
         }
         long done = t.t() + 1;
-        if (self == 0) {
+        if (leads()) {
             watch.tell(listener -> listener.onStep(done));
             if (t.isSync()) {
                 var round = new Round(
@@ -157,8 +161,23 @@ final class DeviceRun {
         evaluateIfDue(done, clients, server);
     }
 
-    /** Only device 0 looks, so that all stop after the same step. */
+    private void fault(ClientFault fault) {
+        watch.fault(fault);
+        if (setup.cluster().isPresent() && !leads()) {
+            meeting.faults.add(fault); // who leads will hear of it
+        }
+    }
+
+    /** Who tells listeners, evaluates and writes: one for all devices and members. */
+    private boolean leads() {
+        return member == 0;
+    }
+
+    /** Only the first looks, so that all stop after the same step; members of a cluster know since they last met. */
     private boolean agreeToStop() {
+        if (setup.cluster().isPresent()) {
+            return meeting.stop;
+        }
         if (self == 0) {
             meeting.stop = watch.isStopping();
         }
@@ -181,7 +200,7 @@ final class DeviceRun {
             return;
         }
         Point average = average(clients, server);
-        if (self == 0) {
+        if (leads()) {
             var metrics = new LinkedHashMap<String, Double>();
             clients.timed(Phase.EVALUATE, () -> {
                 try {
@@ -229,24 +248,52 @@ final class DeviceRun {
     }
 
     private void save(CheckpointStore store, long step, Clients clients, Exchange server) {
-        if (self == 0) {
+        if (setup.cluster().isPresent()) {
+            saveAsMember(store, step, clients, server);
+        } else if (self == 0) {
             var counters = new Checkpoint.Counters(step, server.bytes(), server.roundTrips(), watch.faults());
             try (var pending = Checkpoint.begin(store, setup, counters, clients)) {
                 meeting.pending = pending;
                 writeTogether(pending, clients);
-                Path file = pending.commit();
-                lastCheckpoint = Optional.of(file);
-                watch.tell(listener -> listener.onCheckpoint(step, file));
+                committed(step, pending.commit());
             }
         } else {
             writeTogether(null, clients);
         }
     }
 
+    /** The others leave pieces, which the first puts together when all are there. */
+    private void saveAsMember(CheckpointStore store, long step, Clients clients, Exchange server) {
+        if (!leads()) {
+            CheckpointPiece.write(store, step, member, clients, admitted);
+        }
+        server.meet();
+        if (leads() && CheckpointPiece.areDone(store, step, setup.members())) {
+            committed(step, store.file(step)); // before this member was lost and started again
+        } else if (leads()) {
+            var counters = new Checkpoint.Counters(step, server.bytes(), server.roundTrips(), watch.faults());
+            try (var pending = Checkpoint.begin(store, setup, counters, clients)) {
+                Checkpoint.write(pending::write, clients, admitted, clients::number, true);
+                for (int other = 1; other < setup.members(); other++) {
+                    CheckpointPiece.copy(
+                            store, step, other, setup.placement().clients().get(other), pending);
+                }
+                committed(step, pending.commit());
+            }
+            CheckpointPiece.deleteUpTo(store, step);
+        }
+    }
+
+    private void committed(long step, Path file) {
+        lastCheckpoint = Optional.of(file);
+        watch.tell(listener -> listener.onCheckpoint(step, file));
+    }
+
     /** Device 0 brings the file; nobody goes on before all is in it. */
     private void writeTogether(CheckpointStore.@Nullable Pending own, Clients clients) {
         meeting.rendezvous.await();
-        Checkpoint.write(own != null ? own : Objects.requireNonNull(meeting.pending), clients, admitted);
+        CheckpointStore.Pending pending = own != null ? own : Objects.requireNonNull(meeting.pending);
+        Checkpoint.write(pending::write, clients, admitted, clients::number, clients.number(0) == 0);
         meeting.rendezvous.await();
     }
 

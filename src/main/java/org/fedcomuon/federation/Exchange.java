@@ -23,7 +23,7 @@ final class Exchange implements Server, AutoCloseable {
     private long bytes;
     private long roundTrips;
 
-    Exchange(Meeting meeting, int self, Clients clients, Setup setup) {
+    Exchange(Meeting meeting, int self, Clients clients, Setup setup, Watch watch) {
         this.meeting = meeting;
         this.self = self;
         this.clients = clients;
@@ -33,10 +33,13 @@ final class Exchange implements Server, AutoCloseable {
             sum += weight;
         }
         allWeights = sum;
-        averaging = switch (setup.exchange()) {
-            case ORDERED -> new OrderedAveraging(meeting, self, clients, setup.placement(), setup.exchangeChunk());
-            case NCCL -> new NcclAveraging(meeting, self, clients);
-        };
+        averaging = setup.cluster().isPresent()
+                ? new ClusterAveraging(setup.cluster().get(), meeting, clients, watch)
+                : switch (setup.exchange()) {
+                    case ORDERED ->
+                        new OrderedAveraging(meeting, self, clients, setup.placement(), setup.exchangeChunk());
+                    case NCCL -> new NcclAveraging(meeting, self, clients);
+                };
     }
 
     @Override
@@ -58,8 +61,8 @@ final class Exchange implements Server, AutoCloseable {
     /** The same without anything being sent: for looking at a run from outside. */
     void mean(Variable... variables) {
         clients.timed(Phase.EXCHANGE, () -> {
-            post(variables);
-            meeting.rendezvous.await();
+            post();
+            averaging.meet(variables);
             count();
             for (int i = 0; i < variables.length; i++) {
                 averaging.average(i, variables[i]);
@@ -68,9 +71,7 @@ final class Exchange implements Server, AutoCloseable {
         });
     }
 
-    private void post(Variable... variables) {
-        meeting.posted[self] = variables;
-        averaging.posted();
+    private void post() {
         for (int k = 0; k < clients.count(); k++) {
             int client = clients.number(k);
             meeting.weights[client] = clients.takesPart(k) ? baseWeights.get(client) : 0;
@@ -114,6 +115,14 @@ final class Exchange implements Server, AutoCloseable {
     void resume(long communicatedBytes, long trips) {
         bytes = communicatedBytes;
         roundTrips = trips;
+    }
+
+    /** Waits for all, without a mean. */
+    void meet() {
+        clients.timed(Phase.EXCHANGE, () -> {
+            post();
+            averaging.meet();
+        });
     }
 
     /** How means are worked out. */

@@ -9,6 +9,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.stream.IntStream;
+import org.fedcomuon.cluster.Cluster;
+import org.fedcomuon.cluster.MemberFailedException;
 import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.format.SafetensorsFile;
 import org.fedcomuon.method.ClientFaultException;
@@ -105,7 +107,7 @@ public final class Federation {
 
     private Result run(Watch mine, @Nullable SafetensorsFile resumed) throws InterruptedException {
         int devices = setup.devices().size();
-        var meeting = new Meeting(devices, setup.problem().clients());
+        var meeting = new Meeting(devices, setup.members(), setup.problem().clients());
         var results = new @Nullable Result[devices];
         var failures = new @Nullable Throwable[devices];
         var threads = new ArrayList<Thread>();
@@ -135,7 +137,14 @@ public final class Federation {
                 }
             }
         }
-        throwFirst(failures);
+        try {
+            throwFirst(failures);
+        } catch (RuntimeException | Error e) {
+            if (!(e instanceof MemberFailedException)) {
+                setup.cluster().ifPresent(cluster -> cluster.fail(String.valueOf(e.getMessage())));
+            }
+            throw e;
+        }
         if (interrupted) {
             throw new InterruptedException("the run has been stopped");
         }
@@ -180,6 +189,7 @@ public final class Federation {
         private final Problem problem;
         private final Method method;
         private List<String> devices = List.of("cpu:0");
+        private @Nullable Cluster cluster;
         private double @Nullable [] speeds;
         private ExchangeKind exchange = ExchangeKind.ORDERED;
         private long exchangeChunk;
@@ -214,6 +224,16 @@ public final class Federation {
          */
         public Builder devices(String... names) {
             devices = List.of(names);
+            return this;
+        }
+
+        /**
+         * Runs as one member of a cluster, with one device: the clients are placed on the members, and member 0 speaks
+         * for all. Every member is to describe the same run; checkpoints go to a directory that all can reach. The
+         * cluster is not closed here.
+         */
+        public Builder cluster(Cluster value) {
+            cluster = value;
             return this;
         }
 
@@ -337,16 +357,25 @@ public final class Federation {
          */
         public Federation build() {
             int clients = problem.clients();
+            int members = cluster == null ? devices.size() : cluster.members();
+            String kind = cluster == null ? "device" : "member";
             require(
-                    !devices.isEmpty() && devices.size() <= clients,
-                    "%d devices for %d clients; 1 to as many as there are clients".formatted(devices.size(), clients));
+                    !devices.isEmpty() && members <= clients,
+                    "%d %ss for %d clients; 1 to as many as there are clients".formatted(members, kind, clients));
+            require(
+                    cluster == null || devices.size() == 1,
+                    "%d devices for a member of a cluster; it has one".formatted(devices.size()));
+            require(
+                    cluster == null || exchange == ExchangeKind.ORDERED,
+                    "exchange = %s: members of a cluster average in client order".formatted(exchange));
             require(
                     devices.stream().distinct().count() == devices.size(),
                     "a device is named twice: %s".formatted(devices));
-            double[] pace =
-                    speeds == null ? devices.stream().mapToDouble(name -> 1).toArray() : speeds;
-            require(pace.length == devices.size(), "%d speeds for %d devices".formatted(pace.length, devices.size()));
-            positive(pace, "the speed of device %d");
+            double[] pace = speeds == null
+                    ? IntStream.range(0, members).mapToDouble(i -> 1).toArray()
+                    : speeds;
+            require(pace.length == members, "%d speeds for %d %ss".formatted(pace.length, members, kind));
+            positive(pace, "the speed of " + kind + " %d");
             require(
                     exchange != ExchangeKind.NCCL || devices.stream().noneMatch(name -> name.startsWith("cpu")),
                     "exchange = nccl: NCCL works on GPUs, not on %s".formatted(String.join(",", devices)));
@@ -377,6 +406,7 @@ public final class Federation {
                             problem,
                             method,
                             devices,
+                            Optional.ofNullable(cluster),
                             Placement.of(costs, pace),
                             exchange,
                             exchangeChunk,

@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.concurrent.Phaser;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.NcclMean;
+import org.fedcomuon.method.ClientFault;
 import org.fedcomuon.method.Phase;
 import org.fedcomuon.method.Variable;
 import org.jspecify.annotations.Nullable;
@@ -25,18 +26,20 @@ final class Meeting {
     NcclMean nccl; // of all devices, made and closed by device 0
 
     final double[] weights; // by client; 0 for one that does not take part
-    final List<Map<Phase, Double>> seconds = new ArrayList<>(); // by device
+    final List<Map<Phase, Double>> seconds = new ArrayList<>(); // by device, or by member
     CheckpointStore.@Nullable Pending pending; // of device 0
     boolean stop; // of device 0
+    final List<ClientFault> faults = new ArrayList<>(); // here, that the first member of a cluster does not know yet
 
-    Meeting(int devices, int clients) {
+    /** @param members of a cluster, or 1 */
+    Meeting(int devices, int members, int clients) {
         rendezvous = new Rendezvous(devices);
         posted = new Variable[devices][];
         ordered = new OrderedAveraging[devices];
         opened = new Device[devices];
         departure = new Phaser(devices);
         weights = new double[clients];
-        for (int i = 0; i < devices; i++) {
+        for (int i = 0; i < Math.max(devices, members); i++) {
             seconds.add(new EnumMap<>(Phase.class));
         }
     }

@@ -45,7 +45,9 @@ final class NcclAveraging implements Averaging {
     }
 
     @Override
-    public void posted() {}
+    public void meet(Variable... posted) {
+        meeting.rendezvous.await();
+    }
 
     @Override
     public void average(int i, Variable variable) {

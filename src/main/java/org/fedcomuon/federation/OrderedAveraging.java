@@ -79,8 +79,10 @@ final class OrderedAveraging implements Averaging {
     }
 
     @Override
-    public void posted() {
+    public void meet(Variable... posted) {
+        meeting.posted[self] = posted;
         ready.record();
+        meeting.rendezvous.await();
     }
 
     @Override

@@ -5,6 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.fedcomuon.cluster.Cluster;
 import org.fedcomuon.method.FaultPolicy;
 import org.fedcomuon.method.Method;
 import org.fedcomuon.method.Schedule;
@@ -17,6 +18,7 @@ record Setup(
         Problem problem,
         Method method,
         List<String> devices,
+        Optional<Cluster> cluster,
         Placement placement,
         ExchangeKind exchange,
         long exchangeChunk,
@@ -35,6 +37,11 @@ record Setup(
         Optional<CheckpointStore> store,
         Optional<Path> resume,
         Map<String, String> description) {
+    /** How many share the clients: devices, or members of a cluster with a device each. */
+    int members() {
+        return cluster.map(Cluster::members).orElse(devices.size());
+    }
+
     /**
      * What a run must have in common with a checkpoint to go on from it: all but where it runs and how it is watched.
      */

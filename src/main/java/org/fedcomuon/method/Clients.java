@@ -206,6 +206,11 @@ public final class Clients implements AutoCloseable {
         return outerDraws;
     }
 
+    /** Which step is under way; -1 before the first. */
+    public long step() {
+        return step;
+    }
+
     /** Says which step begins, for messages. */
     public void enter(long newStep) {
         step = newStep;

@@ -320,7 +320,13 @@ class PresetsIT {
         Reproduction figure = Reproduction.of(name, true).changed(changes);
         var out = new StringWriter();
         var options = new Training.Options(
-                List.of("cpu:0"), 2, Optional.of(data.resolve(tiny.directory)), OptionalLong.empty(), false, "test");
+                List.of("cpu:0"),
+                Optional.empty(),
+                2,
+                Optional.of(data.resolve(tiny.directory)),
+                OptionalLong.empty(),
+                Optional.empty(),
+                "test");
         new ReproduceTraining(figure, new PrintWriter(out)).run(temporary, 2, options);
 
         assertThat(out.toString())

@@ -1,6 +1,9 @@
 package org.fedcomuon.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.fedcomuon.cli.TrainProcess.awaitCheckpoint;
+import static org.fedcomuon.cli.TrainProcess.end;
+import static org.fedcomuon.cli.TrainProcess.sha256;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -8,9 +11,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
-import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -21,7 +22,6 @@ import tools.jackson.databind.json.JsonMapper;
 class TrainProcessIT {
     private static final long SEED = Long.getLong("tests.seed", 16_11_2026L);
     private static final int SIGINT = 2;
-    private static final long PATIENCE_SECONDS = 120;
 
     @TempDir
     private static Path whole;
@@ -64,65 +64,16 @@ class TrainProcessIT {
     }
 
     private static Process start(Path log, List<String> arguments) throws IOException {
-        var command = new ArrayList<>(List.of(
-                "env",
-                "--default-signal=INT", // whoever runs this in the background may have had it ignored
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "--enable-native-access=ALL-UNNAMED",
-                "-cp",
-                Stream.of("java.class.path", "jdk.module.path")
-                        .map(System::getProperty)
-                        .filter(path -> path != null && !path.isEmpty())
-                        .reduce((a, b) -> a + ":" + b)
-                        .orElseThrow(),
-                "org.fedcomuon.cli.Main",
-                "train"));
-        command.addAll(arguments);
-        var builder = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile());
-        builder.environment().put("OPENBLAS_NUM_THREADS", "1");
-        return builder.start();
-    }
-
-    private static int end(Process process) throws InterruptedException {
-        assertThat(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
-        return process.exitValue();
-    }
-
-    private static String sha256(Path run) throws IOException {
-        return JsonMapper.shared()
-                .readTree(Files.readString(run.resolve("summary.json")))
-                .get("sha256")
-                .asString();
+        // Whoever runs this in the background may have had SIGINT ignored.
+        var command = new ArrayList<>(List.of("env", "--default-signal=INT"));
+        command.addAll(TrainProcess.command(arguments));
+        return TrainProcess.start(log, command);
     }
 
     private Process begin(String log, List<String> arguments) throws IOException {
         Process train = start(temporary.resolve(log), arguments);
         started.add(train);
         return train;
-    }
-
-    /** Until the run has written another checkpoint than {@code before}. */
-    private static List<String> awaitCheckpoint(Process train, Path run, List<String> before) throws Exception {
-        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_SECONDS);
-        List<String> now = checkpoints(run);
-        while ((now.isEmpty() || now.equals(before)) && train.isAlive() && System.nanoTime() < deadline) {
-            Thread.sleep(10);
-            now = checkpoints(run);
-        }
-        return now;
-    }
-
-    private static List<String> checkpoints(Path run) throws IOException {
-        Path directory = run.resolve("checkpoints");
-        if (!Files.isDirectory(directory)) {
-            return List.of();
-        }
-        try (Stream<Path> files = Files.list(directory)) {
-            return files.map(file -> String.valueOf(file.getFileName()))
-                    .filter(name -> name.endsWith(".safetensors"))
-                    .sorted()
-                    .toList();
-        }
     }
 
     @Test

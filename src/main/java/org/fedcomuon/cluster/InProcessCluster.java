@@ -1,0 +1,116 @@
+package org.fedcomuon.cluster;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Objects;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Members that are threads of one process and meet in its memory. What other clusters are measured against, and what a
+ * federation over members can be tried with where there is no engine.
+ */
+public final class InProcessCluster implements Cluster {
+    private final Table table;
+    private final int self;
+
+    private InProcessCluster(Table table, int self) {
+        this.table = table;
+        this.self = self;
+    }
+
+    /** So many members, each for a thread of its own. Close all of them. */
+    public static List<Cluster> of(int members) {
+        var table = new Table(members);
+        return IntStream.range(0, members)
+                .mapToObj(self -> (Cluster) new InProcessCluster(table, self))
+                .toList();
+    }
+
+    @Override
+    public int members() {
+        return table.members;
+    }
+
+    @Override
+    public int self() {
+        return self;
+    }
+
+    @Override
+    public Answer meet(Contribution mine) {
+        return table.meet(self, mine);
+    }
+
+    @Override
+    public void fail(String reason) {
+        table.fail(new MemberFailedException(self, reason));
+    }
+
+    @Override
+    public void close() {
+        table.leave();
+    }
+
+    /** Where they meet. The last to come works out the answer. */
+    private static final class Table {
+        final int members;
+        private final OrderedMean mean = new OrderedMean(1);
+        private final List<@Nullable Contribution> brought = new ArrayList<>();
+        private int waiting;
+        private int left;
+        private long meetings;
+        private @Nullable Answer answer; // of the last meeting; nobody misses it, since the next one takes all
+        private @Nullable MemberFailedException failure;
+
+        Table(int members) {
+            this.members = members;
+            brought.addAll(Collections.nCopies(members, null));
+        }
+
+        synchronized Answer meet(int self, Contribution mine) {
+            brought.set(self, mine);
+            long before = meetings;
+            if (++waiting == members) {
+                waiting = 0;
+                settle();
+            }
+            while (meetings == before && failure == null) {
+                try {
+                    wait();
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                    fail(new MemberFailedException(self, "interrupted"));
+                }
+            }
+            if (failure != null) {
+                throw failure;
+            }
+            return Objects.requireNonNull(answer);
+        }
+
+        private void settle() {
+            try {
+                answer = mean.of(brought.stream().map(Objects::requireNonNull).toList());
+                meetings++;
+            } catch (MemberFailedException e) {
+                failure = e;
+            }
+            notifyAll();
+        }
+
+        synchronized void fail(MemberFailedException why) {
+            if (failure == null) {
+                failure = why;
+            }
+            notifyAll();
+        }
+
+        synchronized void leave() {
+            if (++left == members) {
+                mean.close();
+            }
+        }
+    }
+}

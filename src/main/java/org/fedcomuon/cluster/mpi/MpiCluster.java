@@ -1,0 +1,316 @@
+package org.fedcomuon.cluster.mpi;
+
+import java.lang.System.Logger.Level;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import org.fedcomuon.cluster.Answer;
+import org.fedcomuon.cluster.Cluster;
+import org.fedcomuon.cluster.Contribution;
+import org.fedcomuon.cluster.MemberFailedException;
+import org.fedcomuon.cluster.OrderedMean;
+import org.fedcomuon.cluster.Wire;
+import org.fedcomuon.internal.MpiLibrary;
+
+/**
+ * Members are the processes that {@code mpirun} has started, and process 0 works out the means: it receives every
+ * client's values, sums them in client order, and broadcasts. MPI's own sums would depend on the number of processes.
+ *
+ * <p>Each message begins with two numbers: what it is, and how long. A member that cannot go on says so in place of its
+ * contribution, so that all end together, with what process 0 has to say.
+ */
+public final class MpiCluster implements Cluster {
+    private static final System.Logger LOG = System.getLogger(MpiCluster.class.getName());
+
+    private static final long CONTRIBUTION = 1;
+    private static final long FAILURE = 2;
+    private static final long FAREWELL = 3;
+    private static final long QUESTION = 4;
+
+    private static final long PIECE = 1 << 26; // bytes; MPI counts in int
+
+    private final MpiLibrary mpi;
+    private final OrderedMean mean;
+    private final MemorySegment label = Arena.ofAuto().allocate(2 * Long.BYTES, Long.BYTES);
+    private final List<MemorySegment> rooms = new ArrayList<>();
+    private boolean meeting; // in the middle of one
+    private boolean over; // nobody sends anything any more
+
+    private MpiCluster(MpiLibrary mpi, int threads) {
+        this.mpi = mpi;
+        mean = new OrderedMean(threads);
+    }
+
+    /**
+     * Joins the other members.
+     *
+     * @param threads that sum, in process 0
+     * @throws UnavailableException when there is no Open MPI here, or it did not start this process
+     */
+    public static MpiCluster join(int threads) {
+        try {
+            return new MpiCluster(MpiLibrary.join(), threads);
+        } catch (MpiLibrary.Unusable e) {
+            throw new UnavailableException(e);
+        }
+    }
+
+    /** Open MPI cannot be used; the message says why, and what would help. */
+    public static final class UnavailableException extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        private UnavailableException(MpiLibrary.Unusable cause) {
+            super(cause.getMessage(), cause);
+        }
+    }
+
+    @Override
+    public int members() {
+        return mpi.size();
+    }
+
+    @Override
+    public int self() {
+        return mpi.rank();
+    }
+
+    @Override
+    public Answer meet(Contribution mine) {
+        if (over) {
+            throw new IllegalStateException("the members have parted");
+        }
+        meeting = true;
+        Answer answer = mpi.rank() == 0 ? receiveAndAnswer(mine) : sendAndHear(mine);
+        meeting = false;
+        return answer;
+    }
+
+    /** What member 0 says; all ask at the same time. */
+    public String agree(String mine) {
+        if (mpi.rank() > 0) {
+            sendText(QUESTION, new byte[0]);
+            return new String(hear(), StandardCharsets.UTF_8);
+        }
+        requireNoFailure(receiveAll());
+        say(CONTRIBUTION, mine.getBytes(StandardCharsets.UTF_8));
+        return mine;
+    }
+
+    private Answer sendAndHear(Contribution mine) {
+        sendText(CONTRIBUTION, Wire.header(mine));
+        for (Contribution.Values values : mine.values()) {
+            forPieces(values.rows(), piece -> mpi.send(piece, 0));
+        }
+        Answer said = Wire.answer(hear());
+        var means = new ArrayList<MemorySegment>();
+        for (int i = 0; i < mine.values().size(); i++) {
+            MemorySegment into = room(i, mine.length(i) * Float.BYTES);
+            forPieces(into, mpi::broadcast);
+            means.add(into);
+        }
+        return new Answer(said.facts(), said.weights(), means);
+    }
+
+    private Answer receiveAndAnswer(Contribution mine) {
+        List<Received> received = receiveAll();
+        requireNoFailure(received);
+        var all = new ArrayList<Contribution>();
+        all.add(mine);
+        for (Received each : received) {
+            if (each instanceof Received.Brought(Contribution theirs)) {
+                all.add(theirs);
+            }
+        }
+        Answer answer;
+        try {
+            if (all.size() < members()) {
+                throw new MemberFailedException("a member has not begun when others meet");
+            }
+            answer = mean.of(all);
+        } catch (MemberFailedException e) {
+            sayFailure(String.valueOf(e.getMessage()));
+            throw e;
+        }
+        say(CONTRIBUTION, Wire.answer(answer));
+        for (MemorySegment value : answer.means()) {
+            forPieces(value, mpi::broadcast);
+        }
+        return answer;
+    }
+
+    /** What a member has sent. */
+    private sealed interface Received {
+        record Brought(Contribution contribution) implements Received {}
+
+        record Asked() implements Received {}
+
+        /** Without a reason it is done, and wishes the others well. */
+        record Ended(String reason) implements Received {}
+    }
+
+    /** Of all others, whatever it is: who is not heard out would wait for ever. */
+    private List<Received> receiveAll() {
+        var all = new ArrayList<Received>();
+        for (int member = 1; member < mpi.size(); member++) {
+            all.add(receive(member));
+        }
+        return all;
+    }
+
+    private void requireNoFailure(List<Received> received) {
+        for (int i = 0; i < received.size(); i++) {
+            if (received.get(i) instanceof Received.Ended(String reason)) {
+                var failure = new MemberFailedException(i + 1, reason.isEmpty() ? "it has left early" : reason);
+                sayFailure(String.valueOf(failure.getMessage()));
+                throw failure;
+            }
+        }
+    }
+
+    private Received receive(int member) {
+        mpi.receive(label, member);
+        long kind = label.getAtIndex(ValueLayout.JAVA_LONG, 0);
+        var text = new byte[Math.toIntExact(label.getAtIndex(ValueLayout.JAVA_LONG, 1))];
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment bytes = arena.allocate(Math.max(1, text.length));
+            mpi.receive(bytes.asSlice(0, text.length), member);
+            MemorySegment.copy(bytes, ValueLayout.JAVA_BYTE, 0, text, 0, text.length);
+        }
+        if (kind == QUESTION) {
+            return new Received.Asked();
+        }
+        if (kind != CONTRIBUTION) {
+            return new Received.Ended(new String(text, StandardCharsets.UTF_8));
+        }
+        Wire.Header header = Wire.header(text);
+        var values = new ArrayList<Contribution.Values>();
+        for (int i = 0; i < header.names().size(); i++) {
+            long size = header.lengths().get(i) * Float.BYTES * header.clients().size();
+            MemorySegment into = room((member - 1) * header.names().size() + i, size);
+            forPieces(into, piece -> mpi.receive(piece, member));
+            values.add(new Contribution.Values(header.names().get(i), into));
+        }
+        return new Received.Brought(new Contribution(header.facts(), header.clients(), header.weights(), values));
+    }
+
+    /** What process 0 says to all. */
+    private byte[] hear() {
+        mpi.broadcast(label);
+        long kind = label.getAtIndex(ValueLayout.JAVA_LONG, 0);
+        var text = new byte[Math.toIntExact(label.getAtIndex(ValueLayout.JAVA_LONG, 1))];
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment bytes = arena.allocate(Math.max(1, text.length));
+            mpi.broadcast(bytes.asSlice(0, text.length));
+            MemorySegment.copy(bytes, ValueLayout.JAVA_BYTE, 0, text, 0, text.length);
+        }
+        if (kind != CONTRIBUTION) {
+            meeting = false;
+            over = true;
+            if (kind == FAILURE) {
+                throw new MemberFailedException(new String(text, StandardCharsets.UTF_8));
+            }
+        }
+        return text;
+    }
+
+    private void say(long kind, byte[] text) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment bytes = arena.allocateFrom(ValueLayout.JAVA_BYTE, text);
+            label.setAtIndex(ValueLayout.JAVA_LONG, 0, kind);
+            label.setAtIndex(ValueLayout.JAVA_LONG, 1, text.length);
+            mpi.broadcast(label);
+            mpi.broadcast(bytes);
+        }
+    }
+
+    private void sayFailure(String reason) {
+        say(FAILURE, reason.getBytes(StandardCharsets.UTF_8));
+        meeting = false;
+        over = true;
+    }
+
+    private void sendText(long kind, byte[] text) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment bytes = arena.allocateFrom(ValueLayout.JAVA_BYTE, text);
+            label.setAtIndex(ValueLayout.JAVA_LONG, 0, kind);
+            label.setAtIndex(ValueLayout.JAVA_LONG, 1, text.length);
+            mpi.send(label, 0);
+            mpi.send(bytes, 0);
+        }
+    }
+
+    private interface Piece {
+        void accept(MemorySegment piece);
+    }
+
+    private static void forPieces(MemorySegment all, Piece body) {
+        for (long at = 0; at < all.byteSize(); at += PIECE) {
+            body.accept(all.asSlice(at, Math.min(PIECE, all.byteSize() - at)));
+        }
+    }
+
+    private MemorySegment room(int i, long bytes) {
+        while (rooms.size() <= i) {
+            rooms.add(MemorySegment.NULL);
+        }
+        if (rooms.get(i).byteSize() < bytes) {
+            rooms.set(i, Arena.ofAuto().allocate(bytes, Float.BYTES));
+        }
+        return rooms.get(i).asSlice(0, bytes);
+    }
+
+    @Override
+    public void fail(String reason) {
+        if (over) {
+            return;
+        }
+        try {
+            if (meeting) {
+                LOG.log(Level.ERROR, "{0}; all members end", reason);
+                mpi.abort(1); // in the middle of a message nobody would understand another
+            }
+            part(FAILURE, reason);
+        } catch (RuntimeException e) {
+            LOG.log(Level.ERROR, "the others cannot be told that \"{0}\": {1}", reason, e.getMessage());
+        }
+    }
+
+    /** The last that all say to each other. */
+    private void part(long kind, String reason) {
+        if (mpi.rank() > 0) {
+            sendText(kind, reason.getBytes(StandardCharsets.UTF_8));
+            try {
+                hear();
+            } catch (MemberFailedException e) {
+                LOG.log(Level.DEBUG, "all end: {0}", e.getMessage()); // said by process 0
+            }
+            return;
+        }
+        String failed = kind == FAILURE ? reason : "";
+        for (Received each : receiveAll()) {
+            String theirs = each instanceof Received.Ended(String why) ? why : "member 0 has left early";
+            failed = failed.isEmpty() ? theirs : failed;
+        }
+        if (failed.isEmpty()) {
+            say(FAREWELL, new byte[0]);
+            over = true;
+        } else {
+            sayFailure(failed);
+        }
+    }
+
+    @Override
+    public void close() {
+        try {
+            if (!over) {
+                part(FAREWELL, "");
+            }
+            mpi.leave();
+        } finally {
+            mean.close();
+        }
+    }
+}
