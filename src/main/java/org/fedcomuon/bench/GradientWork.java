@@ -88,7 +88,7 @@ record GradientWork(WorkList work, double maskElements, List<Integer> recorded) 
 
     private static List<TorchOperation> record(
             Network network, Inputs inputs, Optional<Adaptation> adaptation, int batch) {
-        Problem problem = problem(network, inputs, adaptation, batch);
+        Problem problem = problem(network.asOnGpu(), inputs, adaptation, batch);
         try (Arena arena = Arena.ofShared()) {
             Point w = point(network, arena);
             w.values().set(Initialization.uniform(network.layout(), SEED));

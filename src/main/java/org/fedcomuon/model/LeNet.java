@@ -1,5 +1,6 @@
 package org.fedcomuon.model;
 
+import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptional;
 import org.bytedeco.pytorch.global.torch;
@@ -19,8 +20,21 @@ public final class LeNet implements Network {
             Block.matrix("dense2.weight", 10, 120),
             Block.vector("dense2.bias", 10));
 
+    private final UnaryOperator<Tensor> pool;
+
     /** Creates one; it has no choices. */
-    public LeNet() {}
+    public LeNet() {
+        this(MaxPool::of);
+    }
+
+    private LeNet(UnaryOperator<Tensor> pool) {
+        this.pool = pool;
+    }
+
+    @Override
+    public LeNet asOnGpu() {
+        return new LeNet(MaxPool::byLibtorch);
+    }
 
     @Override
     public String name() {
@@ -41,7 +55,7 @@ public final class LeNet implements Network {
         return torch.linear(x, p.get("dense2.weight"), p.get("dense2.bias"));
     }
 
-    private static Tensor pooled(Parameters p, String layer, Tensor x) {
+    private Tensor pooled(Parameters p, String layer, Tensor x) {
         Tensor convolved = torch.conv2d(
                 x,
                 p.get(layer + ".weight"),
@@ -50,7 +64,7 @@ public final class LeNet implements Network {
                 new long[] {0, 0},
                 new long[] {1, 1},
                 1);
-        return torch.relu(MaxPool.of(convolved)); // in this order ReLU has a quarter of the work, for the same result
+        return torch.relu(pool.apply(convolved)); // in this order ReLU has a quarter of the work, for the same result
     }
 
     @Override

@@ -22,7 +22,7 @@ final class MaxPool {
     static Tensor of(Tensor x) {
         // A GPU has no branches to predict; of double precision nobody asks for speed.
         if (x.is_cuda() || x.scalar_type().intern() != torch.ScalarType.Float) {
-            return torch.max_pool2d(x, 2, 2);
+            return byLibtorch(x);
         }
         long count = x.size(0);
         long channels = x.size(1);
@@ -34,6 +34,10 @@ final class MaxPool {
                 torch.empty(new long[] {windows}, new TensorOptions(torch.ScalarType.Int), new MemoryFormatOptional());
         find(memory(images), memory(places), Math.toIntExact(count * channels), rows, cols);
         return images.flatten().index_select(0, places).view(count, channels, rows / 2, cols / 2);
+    }
+
+    static Tensor byLibtorch(Tensor x) {
+        return torch.max_pool2d(x, 2, 2);
     }
 
     private static MemorySegment memory(Tensor x) {

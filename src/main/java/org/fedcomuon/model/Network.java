@@ -32,4 +32,9 @@ public interface Network {
      * @param dropout what to leave out; {@link Dropout#none} when the model is judged
      */
     Tensor logits(Parameters parameters, Tensor input, Dropout dropout);
+
+    /** The same, calling the operators that it calls on a GPU wherever it is: for those who count them. */
+    default Network asOnGpu() {
+        return this;
+    }
 }
