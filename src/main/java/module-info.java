@@ -2,7 +2,7 @@
 @SuppressWarnings("requires-automatic") // JCuda has no module descriptors
 module org.fedcomuon {
     requires info.picocli;
-    requires jdk.management;
+    requires jdk.jfr;
     requires static jcublas;
     requires static jcuda;
     requires static jcusolver;

@@ -4,6 +4,8 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.DoubleSupplier;
+import java.util.function.IntToDoubleFunction;
 
 /**
  * Contenders that take turns: every round runs each of them once, so that a slow minute slows them all. {@code prepare}
@@ -25,7 +27,16 @@ final class Interleaved {
      */
     private static final Duration SETTLE = Duration.ofMillis(150);
 
-    private record Contender(Runnable prepare, Runnable work) {}
+    /**
+     * One of them.
+     *
+     * @param seconds works so many times, and says how long all that took
+     */
+    private record Contender(Runnable prepare, IntToDoubleFunction seconds) {
+        double seconds(int calls) {
+            return seconds.applyAsDouble(calls);
+        }
+    }
 
     private final Map<String, Contender> contenders = new LinkedHashMap<>();
 
@@ -34,7 +45,19 @@ final class Interleaved {
     }
 
     Interleaved add(String name, Runnable prepare, Runnable work) {
-        contenders.put(name, new Contender(prepare, work));
+        contenders.put(name, new Contender(prepare, calls -> seconds(work, calls)));
+        return this;
+    }
+
+    /** One that says itself how many seconds it took, because a part of what it does is not to be counted. */
+    Interleaved addTimed(String name, DoubleSupplier seconds) {
+        contenders.put(name, new Contender(() -> {}, calls -> {
+            double sum = 0;
+            for (int i = 0; i < calls; i++) {
+                sum += seconds.getAsDouble();
+            }
+            return sum;
+        }));
         return this;
     }
 
@@ -52,7 +75,7 @@ final class Interleaved {
         contenders.forEach((name, contender) -> {
             settle();
             contender.prepare().run();
-            warm.put(name, warmUp(contender.work()));
+            warm.put(name, warmUp(contender));
         });
         double best = warm.entrySet().stream()
                 .filter(entry -> rivals.contains(entry.getKey()))
@@ -70,9 +93,9 @@ final class Interleaved {
                 settle();
                 contender.prepare().run();
                 if (entry.getValue() < LONG_SECONDS) {
-                    contender.work().run();
+                    contender.seconds(1);
                 }
-                samples.get(entry.getKey())[round] = seconds(contender.work(), repeat) / repeat;
+                samples.get(entry.getKey())[round] = contender.seconds(repeat) / repeat;
             }
         }
         var timings = new LinkedHashMap<String, Timing>();
@@ -80,9 +103,9 @@ final class Interleaved {
         return timings;
     }
 
-    private static double warmUp(Runnable work) {
-        double first = seconds(work, 1);
-        return first < LONG_SECONDS ? Math.min(seconds(work, 1), seconds(work, 1)) : first;
+    private static double warmUp(Contender contender) {
+        double first = contender.seconds(1);
+        return first < LONG_SECONDS ? Math.min(contender.seconds(1), contender.seconds(1)) : first;
     }
 
     private static void settle() {

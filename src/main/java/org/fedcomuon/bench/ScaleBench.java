@@ -1,16 +1,17 @@
 package org.fedcomuon.bench;
 
-import com.sun.management.ThreadMXBean;
-import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.federation.Federation;
+import org.fedcomuon.federation.Listener;
+import org.fedcomuon.federation.Round;
 import org.fedcomuon.method.Clients;
 import org.fedcomuon.method.FaultPolicy;
 import org.fedcomuon.method.FedCoMuon;
@@ -18,6 +19,7 @@ import org.fedcomuon.method.FedCoMuonVr;
 import org.fedcomuon.method.Method;
 import org.fedcomuon.method.Muon;
 import org.fedcomuon.method.Schedule;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How the cost of a client's step grows with the number of clients and of devices, which it should not, and with the
@@ -47,8 +49,6 @@ public final class ScaleBench {
             new Series("K", List.of(10, 100, 1000), clients -> new Size(clients, 1, 1)),
             new Series("d", List.of(1, 4, 16, 64), d -> new Size(10, d, 1)),
             new Series("devices", List.of(1, 2, 4), devices -> new Size(100, 1, devices)));
-
-    private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
     private final Device device;
     private final int rows;
@@ -93,50 +93,67 @@ public final class ScaleBench {
     }
 
     private void measure(Method method, Series series) {
-        var names = new LinkedHashMap<Integer, String>();
         var contenders = new Interleaved();
-        Map<Integer, Double> memory = new LinkedHashMap<>();
-        Map<Integer, Double> allocated = new LinkedHashMap<>();
+        var problems = new LinkedHashMap<Integer, ScaleProblem>();
         for (int value : series.values()) {
             Size size = series.size().apply(value);
             var problem = new ScaleProblem(rows, cols, size.clients(), size.d());
-            memory.put(value, (double) memory(problem, method) / size.clients());
-            allocated.put(value, allocated(problem, method, size));
-            String name = String.format(
-                    Locale.ROOT,
-                    "%s, %s = %d: %.0f bytes of memory and %d bytes sent a round, a client; %.0f bytes of heap allocated a step",
-                    method.name(),
-                    series.symbol(),
-                    value,
-                    memory.get(value),
-                    train(problem, method, size, TAU) / size.clients(),
-                    allocated.get(value));
-            names.put(value, name);
-            contenders.add(name, () -> train(problem, method, size, steps(size)));
+            problems.put(value, problem);
+            contenders.addTimed(String.valueOf(value), () -> {
+                var rounds = new LaterRounds();
+                train(problem, method, size, rounds);
+                return rounds.seconds();
+            });
         }
         Map<String, Timing> timings = contenders.measure(rounds);
         Map<Integer, Double> seconds = new LinkedHashMap<>();
-        names.forEach((value, name) -> {
+        Map<Integer, Double> memory = new LinkedHashMap<>();
+        Map<Integer, Double> allocated = new LinkedHashMap<>();
+        problems.forEach((value, problem) -> {
             Size size = series.size().apply(value);
-            seconds.put(value, timings.get(name).median() / steps(size) / size.clients());
+            Timing timing = timings.get(String.valueOf(value));
+            var counted = new LaterRounds();
+            try (var recording = new AllocationRecording(1 + laterRounds(size))) {
+                train(problem, method, size, counted, recording);
+                allocated.put(value, (double) recording.allocatedBytes() / clientSteps(size));
+            }
+            seconds.put(value, timing.median() / clientSteps(size));
+            memory.put(value, (double) memory(problem, method) / size.clients());
+            results.add(new BenchReport.Row(
+                    String.format(
+                            Locale.ROOT,
+                            "%s, %s = %d: %.0f bytes of memory and %d bytes sent a round, a client; %.0f bytes of heap allocated a "
+                                    + "client step",
+                            method.name(),
+                            series.symbol(),
+                            value,
+                            memory.get(value),
+                            counted.sentBytes() / size.clients() / laterRounds(size),
+                            allocated.get(value)),
+                    seconds.get(value) * 1000,
+                    timing.spread(),
+                    0,
+                    seconds.get(series.values().getFirst()) / seconds.get(value)));
         });
-        double first = seconds.get(series.values().getFirst());
-        seconds.forEach((value, each) -> results.add(new BenchReport.Row(
-                names.get(value), each * 1000, timings.get(names.get(value)).spread(), 0, first / each)));
         notes.add(String.format(
                 Locale.ROOT,
-                "%s: a client step takes time ~ %s^%.2f, memory ~ %s^%.2f; a step allocates ~ %s^%.2f",
+                "%s: a client step takes time ~ %s^%.2f and allocates ~ %s^%.2f, a client takes memory ~ %s^%.2f",
                 method.name(),
                 series.symbol(),
                 Growth.exponent(seconds),
                 series.symbol(),
-                Growth.exponent(memory),
+                Growth.exponent(allocated),
                 series.symbol(),
-                Growth.exponent(allocated)));
+                Growth.exponent(memory)));
     }
 
-    private int steps(Size size) {
-        return Math.max(TAU, clientSteps / size.clients() / Math.max(1, size.d() / 4));
+    /** Rounds that count: those after the first, in which a run touches its memory for the first time. */
+    private long laterRounds(Size size) {
+        return Math.max(2, clientSteps / TAU / size.clients() / Math.max(1, size.d() / 4));
+    }
+
+    private long clientSteps(Size size) {
+        return laterRounds(size) * TAU * size.clients();
     }
 
     private static List<Method> methods() {
@@ -157,36 +174,45 @@ public final class ScaleBench {
         }
     }
 
-    /**
-     * Bytes of the heap that a step allocates, by the JVM's count over all threads: what a run takes that is twice as
-     * long, because its start allocates too, and so does the compiler in the first of all.
-     */
-    private double allocated(ScaleProblem problem, Method method, Size size) {
-        int steps = Math.max(2 * TAU, 1000 / size.clients());
-        train(problem, method, size, 2 * steps);
-        long before = THREADS.getTotalThreadAllocatedBytes();
-        train(problem, method, size, steps);
-        long between = THREADS.getTotalThreadAllocatedBytes();
-        train(problem, method, size, 2 * steps);
-        return (double) (THREADS.getTotalThreadAllocatedBytes() - between - (between - before)) / steps;
-    }
-
-    /** Bytes that the clients sent and received in the rounds. */
-    private long train(ScaleProblem problem, Method method, Size size, int steps) {
+    private void train(ScaleProblem problem, Method method, Size size, Listener... listeners) {
+        Federation.Builder run = Federation.of(problem, method)
+                .devices(IntStream.range(0, size.devices())
+                        .mapToObj(i -> "cpu:" + i)
+                        .toArray(String[]::new))
+                .threads(device.threads())
+                .iterations((1 + laterRounds(size)) * TAU)
+                .tau(TAU);
+        for (Listener listener : listeners) {
+            run.listener(listener);
+        }
         try {
-            return Federation.of(problem, method)
-                    .devices(IntStream.range(0, size.devices())
-                            .mapToObj(i -> "cpu:" + i)
-                            .toArray(String[]::new))
-                    .threads(device.threads())
-                    .iterations(steps)
-                    .tau(TAU)
-                    .build()
-                    .run()
-                    .communicatedBytes();
+            run.build().run();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new IllegalStateException("interrupted while measuring", e);
+        }
+    }
+
+    /** What the rounds after the first take. */
+    private static final class LaterRounds implements Listener {
+        private @Nullable Round first;
+        private @Nullable Round last;
+
+        @Override
+        public void onRound(Round round) {
+            first = round.number() == 0 ? round : first;
+            last = round;
+        }
+
+        double seconds() {
+            return Objects.requireNonNull(last).seconds()
+                    - Objects.requireNonNull(first).seconds();
+        }
+
+        /** Sent and received by all clients. */
+        long sentBytes() {
+            return Objects.requireNonNull(last).communicatedBytes()
+                    - Objects.requireNonNull(first).communicatedBytes();
         }
     }
 }

@@ -77,6 +77,8 @@ final class BenchCommand implements Runnable {
             description = "The large size of compose; 1e8 by default, no less than 1e6.")
     private long elements = 100_000_000;
 
+    private final List<BenchReport> reports = new ArrayList<>();
+
     @Override
     public void run() {
         if (elements < 1_000_000) {
@@ -99,35 +101,41 @@ final class BenchCommand implements Runnable {
             GpuModelSuite.run(out, json);
             return;
         }
-        var reports = new ArrayList<BenchReport>();
         try (Device device = Devices.open(deviceName)) {
             if (suite == Suite.compose || suite == Suite.all) {
-                reports.add(print(out, ComposeBench.run(device, elements, ComposeBench.ROUNDS)));
+                report(ComposeBench.run(device, elements, ComposeBench.ROUNDS));
             }
             if (suite == Suite.orthogonalize || suite == Suite.all) {
-                reports.add(print(
-                        out, OrthogonalizeBench.run(device, OrthogonalizeBench.ROUNDS, OrthogonalizeBench.shapes())));
+                report(OrthogonalizeBench.run(device, OrthogonalizeBench.ROUNDS, OrthogonalizeBench.shapes()));
             }
             if (suite == Suite.exact_vs_ns || suite == Suite.all) {
-                reports.add(print(out, ExactVsNsBench.run(device, ExactVsNsBench.ROUNDS, ExactVsNsBench.shapes())));
-            }
-            if (suite == Suite.round || suite == Suite.all) {
-                reports.add(print(out, RoundBench.run(device, RoundBench.ROUNDS)));
+                report(ExactVsNsBench.run(device, ExactVsNsBench.ROUNDS, ExactVsNsBench.shapes()));
             }
             if (suite == Suite.scale || suite == Suite.all) {
-                reports.add(print(out, ScaleBench.run(device, ScaleBench.CLIENT_STEPS, ScaleBench.ROUNDS)));
+                report(ScaleBench.run(device, ScaleBench.CLIENT_STEPS, ScaleBench.ROUNDS));
             }
         }
         if (suite == Suite.ffi || suite == Suite.all) {
             FfiBench.missing()
                     .ifPresentOrElse(
                             reason -> out.printf("ffi: not measured: %s%n", reason),
-                            () -> reports.add(print(out, FfiBench.run(FfiBench.ROUNDS))));
+                            () -> report(FfiBench.run(FfiBench.ROUNDS)));
         }
+        if (suite == Suite.round || suite == Suite.all) { // last: it takes longer than all the others together
+            try (Device device = Devices.open(deviceName)) {
+                report(RoundBench.run(device, RoundBench.ROUNDS));
+            }
+        }
+    }
+
+    /** At once, so that whoever gives up on a long suite keeps those before it. */
+    private void report(BenchReport report) {
+        print(spec.commandLine().getOut(), report);
+        reports.add(report);
         json.ifPresent(file -> BenchFile.write(file, reports));
     }
 
-    private static BenchReport print(PrintWriter out, BenchReport report) {
+    private static void print(PrintWriter out, BenchReport report) {
         out.printf("%s on %s%n%s%n", report.suite(), report.device(), report.explanation());
         boolean moving = report.rows().stream().anyMatch(row -> row.bytes() > 0);
         boolean calls = report.rows().stream().allMatch(row -> row.seconds() < 1e-4);
@@ -146,7 +154,6 @@ final class BenchCommand implements Runnable {
         report.notes().forEach(out::println);
         out.println();
         out.flush();
-        return report;
     }
 
     private static String parts(BenchReport.Row row) {

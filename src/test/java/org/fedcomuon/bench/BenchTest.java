@@ -3,12 +3,22 @@ package org.fedcomuon.bench;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.device.InstructionSet;
+import org.fedcomuon.federation.Federation;
+import org.fedcomuon.method.FedAvg;
+import org.fedcomuon.method.Schedule;
 import org.fedcomuon.model.CifarCnn;
+import org.fedcomuon.problem.Block;
+import org.fedcomuon.problem.ExponentialRisk;
+import org.fedcomuon.problem.Layout;
+import org.fedcomuon.problem.Loss;
+import org.fedcomuon.problem.Problem;
 import org.junit.jupiter.api.Test;
 
 /** That the suites run and count right; how fast anything is, is no unit test's business. */
@@ -100,8 +110,39 @@ class BenchTest {
             assertThat(report.rows().getFirst().name())
                     .contains("fedcomuon, K = 10")
                     .contains("8192 bytes sent");
+            // The same of VR, whose start sends M once more.
+            assertThat(report.rows().get(10).name())
+                    .contains("fedcomuon-vr, K = 10")
+                    .contains("8192 bytes sent");
             assertThat(report.notes()).hasSize(6).allMatch(note -> note.contains("a client step takes time"));
             assertThat(device.liveBytes()).isZero();
+        }
+    }
+
+    @Test
+    void theRecordingSeesWhatAnOracleAllocates() throws InterruptedException {
+        int kilobytes = 100;
+        var last = new AtomicReference<byte[]>(); // or the compiler may leave the allocation out
+        Loss allocating = (xi, w, gradient) -> {
+            last.set(new byte[1024 * kilobytes]);
+            gradient.values().set(0, 0);
+            return 0;
+        };
+        int clients = 3;
+        int steps = 40;
+        try (var recording = new AllocationRecording(steps)) {
+            Federation.of(
+                            Problem.ofLosses(
+                                    Layout.of(Block.vector("w", 1)),
+                                    Collections.nCopies(clients, allocating),
+                                    new ExponentialRisk(1)),
+                            new FedAvg(Schedule.constant(1)))
+                    .iterations(steps)
+                    .listener(recording)
+                    .build()
+                    .run();
+            double each = (double) recording.allocatedBytes() / (steps - 1) / clients / 1024;
+            assertThat(each).isBetween((double) kilobytes, 1.5 * kilobytes);
         }
     }
 
