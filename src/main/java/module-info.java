@@ -24,6 +24,8 @@ module org.fedcomuon {
     exports org.fedcomuon.model;
     exports org.fedcomuon.problem;
 
+    uses org.fedcomuon.experiment.TrainingEngine;
+
     opens org.fedcomuon.cli to
             info.picocli;
 }

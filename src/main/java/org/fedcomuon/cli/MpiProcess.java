@@ -5,16 +5,9 @@ import org.fedcomuon.cluster.mpi.MpiCluster;
 
 /** This process as one of those that {@code mpirun} has started. */
 final class MpiProcess {
-    private static final String NAME = "mpi";
+    static final String NAME = "mpi";
 
     private MpiProcess() {}
-
-    /** Refuses the name of any other cluster. */
-    static void require(String name) {
-        if (!name.equals(NAME)) {
-            throw new UsageException("--cluster %s: there is %s".formatted(name, NAME));
-        }
-    }
 
     /** Its share of the cores. */
     static int threads() {

@@ -5,15 +5,19 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.OptionalLong;
+import java.util.ServiceLoader;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.fedcomuon.cluster.Cluster;
 import org.fedcomuon.cluster.MemberFailedException;
 import org.fedcomuon.cluster.mpi.MpiCluster;
@@ -21,6 +25,7 @@ import org.fedcomuon.experiment.Configuration;
 import org.fedcomuon.experiment.Preset;
 import org.fedcomuon.experiment.RunRecord;
 import org.fedcomuon.experiment.Training;
+import org.fedcomuon.experiment.TrainingEngine;
 import org.fedcomuon.federation.Listener;
 import org.fedcomuon.report.TrainPage;
 import picocli.CommandLine.Command;
@@ -94,8 +99,8 @@ final class TrainCommand implements Callable<Integer> {
     @Option(
             names = "--cluster",
             paramLabel = "C",
-            description =
-                    "Divide the clients among processes; mpi: those that mpirun has started. Never changes the result.")
+            description = "Divide the clients among processes; mpi: those that mpirun has started; spark://HOST:PORT,"
+                    + " local-cluster[N,CORES,MB] or spark: executors of Apache Spark. Never changes the result.")
     private Optional<String> clusterName = Optional.empty();
 
     @Option(names = "--threads", paramLabel = "N", description = "All cores by default. Never changes the result.")
@@ -127,16 +132,58 @@ final class TrainCommand implements Callable<Integer> {
         if (memoryLimit.isPresent() && !(memoryLimit.get() > 0 && memoryLimit.get() < 1e6)) {
             throw new UsageException("--memory-limit %s: a number of GiB is needed".formatted(memoryLimit.get()));
         }
-        if (clusterName.isPresent()) {
-            return trainAsMember(clusterName.get());
+        if (clusterName.isEmpty()) {
+            Configuration configuration = configuration();
+            train(configuration, directory(configuration), Optional.empty());
+        } else if (clusterName.get().equals(MpiProcess.NAME)) {
+            trainAsMember();
+        } else {
+            trainBy(engine(clusterName.get()), clusterName.get());
         }
-        Configuration configuration = configuration();
-        train(configuration, directory(configuration), Optional.empty());
         return 0;
     }
 
-    private int trainAsMember(String name) throws IOException, InterruptedException {
-        MpiProcess.require(name);
+    private static TrainingEngine engine(String name) {
+        var names = new ArrayList<>(List.of(MpiProcess.NAME));
+        for (TrainingEngine engine : ServiceLoader.load(TrainingEngine.class)) {
+            if (engine.isMeantBy(name)) {
+                return engine;
+            }
+            names.add(engine.names());
+        }
+        throw new UsageException("--cluster %s: there is %s".formatted(name, String.join(", ", names)));
+    }
+
+    /** As the one who watches: the members are elsewhere. */
+    private void trainBy(TrainingEngine engine, String name) throws IOException, InterruptedException {
+        Configuration configuration = configuration();
+        Path directory = directory(configuration).toAbsolutePath().normalize();
+        WholeFile.makeDirectory("--out", directory);
+        Training.writeConfiguration(configuration, directory);
+        Progress progress = progress(configuration);
+        var job = new TrainingEngine.Job(
+                name,
+                directory,
+                resume.flatMap(Training::lastCheckpoint).map(Path::toAbsolutePath),
+                devices,
+                threads.map(OptionalInt::of).orElse(OptionalInt.empty()),
+                dataDirectory.map(Path::toAbsolutePath),
+                memoryLimitBytes(),
+                new Version().getVersion()[0]);
+        PrintWriter err = spec.commandLine().getErr();
+        stoppable(engine::stop, () -> sayCheckpoint(directory, err), () -> {
+            try {
+                engine.run(job, quiet ? new Listener() {} : progress, notes(quiet));
+            } finally {
+                if (!quiet) {
+                    progress.end();
+                }
+            }
+            report(directory, Training.summaryOf(directory));
+        });
+    }
+
+    private void trainAsMember() throws IOException, InterruptedException {
         try (MpiCluster cluster = MpiProcess.join(threads.orElseGet(MpiProcess::threads))) {
             try {
                 Configuration configuration = configuration();
@@ -144,12 +191,11 @@ final class TrainCommand implements Callable<Integer> {
                 String directory =
                         cluster.agree(first ? directory(configuration).toString() : "");
                 train(configuration, Path.of(directory), Optional.of(cluster));
-                return 0;
             } catch (MemberFailedException e) {
                 if (cluster.self() == 0) {
                     throw e;
                 }
-                return 0; // the first member says why, and its exit code is to be mpirun's
+                // The first member says why, and its exit code is to be mpirun's.
             } catch (RuntimeException | IOException e) {
                 cluster.fail(String.valueOf(e.getMessage()));
                 throw e;
@@ -164,10 +210,7 @@ final class TrainCommand implements Callable<Integer> {
             WholeFile.makeDirectory("--out", directory);
         }
         boolean silent = quiet || !speaks;
-        PrintWriter err = spec.commandLine().getErr();
-        boolean terminal =
-                Optional.ofNullable(System.console()).map(Console::isTerminal).orElse(false);
-        var progress = new Progress(err, terminal, configuration.iterations());
+        Progress progress = progress(configuration);
         var options = new Training.Options(
                 devices,
                 cluster,
@@ -175,24 +218,14 @@ final class TrainCommand implements Callable<Integer> {
                         ? MpiProcess.threads()
                         : Runtime.getRuntime().availableProcessors()),
                 dataDirectory,
-                memoryLimit
-                        .map(gib -> OptionalLong.of((long) (gib * (1L << 30))))
-                        .orElse(OptionalLong.empty()),
+                memoryLimitBytes(),
                 resume.map(Training::checkpoints),
                 new Version().getVersion()[0]);
-        var training = new Training(
-                configuration,
-                options,
-                directory,
-                silent ? new Listener() {} : progress,
-                silent
-                        ? note -> {}
-                        : note -> {
-                            err.println(note);
-                            err.flush();
-                        });
+        var training =
+                new Training(configuration, options, directory, silent ? new Listener() {} : progress, notes(silent));
+        PrintWriter err = spec.commandLine().getErr();
         Runnable told = cluster.isPresent() && speaks ? () -> sayCheckpoint(directory, err) : () -> {};
-        stoppable(training, told, () -> {
+        stoppable(training::stop, told, () -> {
             Map<String, Object> summary;
             try {
                 summary = training.run();
@@ -201,15 +234,38 @@ final class TrainCommand implements Callable<Integer> {
                     progress.end();
                 }
             }
-            if (!speaks) {
-                return summary;
+            if (speaks) {
+                report(directory, summary);
             }
-            // In here, so that a run that is interrupted still says how to go on.
-            WholeFile.write(
-                    "--out", directory.resolve("report.html"), TrainPage.html(List.of(RunRecord.read(directory))));
-            print(summary, directory);
-            return summary;
         });
+    }
+
+    private Progress progress(Configuration configuration) {
+        boolean terminal =
+                Optional.ofNullable(System.console()).map(Console::isTerminal).orElse(false);
+        return new Progress(spec.commandLine().getErr(), terminal, configuration.iterations());
+    }
+
+    private Consumer<String> notes(boolean silent) {
+        PrintWriter err = spec.commandLine().getErr();
+        return silent
+                ? note -> {}
+                : note -> {
+                    err.println(note);
+                    err.flush();
+                };
+    }
+
+    private OptionalLong memoryLimitBytes() {
+        return memoryLimit
+                .map(gib -> OptionalLong.of((long) (gib * (1L << 30))))
+                .orElse(OptionalLong.empty());
+    }
+
+    /** While the run still is stoppable, so that one that is interrupted says how to go on. */
+    private void report(Path directory, Map<String, Object> summary) {
+        WholeFile.write("--out", directory.resolve("report.html"), TrainPage.html(List.of(RunRecord.read(directory))));
+        print(summary, directory);
     }
 
     private Configuration configuration() {
@@ -273,13 +329,16 @@ final class TrainCommand implements Callable<Integer> {
         err.flush();
     }
 
+    private interface Work {
+        void run() throws IOException, InterruptedException;
+    }
+
     /** Runs, and on Ctrl-C or a kill waits for the step that is under way: libtorch must not be cut off. */
-    private static void stoppable(Training training, Runnable told, Callable<Map<String, Object>> work)
-            throws IOException, InterruptedException {
+    private static void stoppable(Runnable stop, Runnable told, Work work) throws IOException, InterruptedException {
         var done = new CountDownLatch(1);
         Thread hook = Thread.ofPlatform().unstarted(() -> {
             told.run();
-            training.stop();
+            stop.run();
             try {
                 done.await(STOP_SECONDS, TimeUnit.SECONDS);
             } catch (InterruptedException e) {
@@ -288,11 +347,7 @@ final class TrainCommand implements Callable<Integer> {
         });
         Runtime.getRuntime().addShutdownHook(hook);
         try {
-            work.call();
-        } catch (RuntimeException | IOException | InterruptedException e) {
-            throw e;
-        } catch (Exception e) {
-            throw new AssertionError(e);
+            work.run();
         } finally {
             done.countDown();
             try {

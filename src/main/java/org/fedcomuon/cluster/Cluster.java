@@ -21,6 +21,14 @@ public interface Cluster extends AutoCloseable {
      */
     Answer meet(Contribution mine);
 
+    /**
+     * Whether this member was lost and has been started again, from a checkpoint and what was answered since then: then
+     * files of this run that it finds may be its own.
+     */
+    default boolean isRejoining() {
+        return false;
+    }
+
     /** Tells the others that this member cannot go on; they learn it when they meet next. Never throws. */
     void fail(String reason);
 

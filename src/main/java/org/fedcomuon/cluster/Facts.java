@@ -13,19 +13,26 @@ import org.fedcomuon.method.Phase;
 /**
  * How a member is getting on.
  *
+ * @param run a fingerprint of what it runs: the same problem, data and method have the same
  * @param step it is in, which is the same for all that run the same thing
  * @param stop whether it has been asked to stop; that of member 0 counts
  * @param seconds spent so far
  * @param faults of its clients since the last meeting
  */
-public record Facts(long step, boolean stop, Map<Phase, Double> seconds, List<ClientFault> faults) {
+public record Facts(String run, long step, boolean stop, Map<Phase, Double> seconds, List<ClientFault> faults) {
     /** Copies. */
     public Facts {
         seconds = Map.copyOf(seconds);
         faults = List.copyOf(faults);
     }
 
+    /** The same, asked to stop. */
+    public Facts stopping() {
+        return new Facts(run, step, true, seconds, faults);
+    }
+
     void writeTo(DataOutput out) throws IOException {
+        out.writeUTF(Wire.clip(run));
         out.writeLong(step);
         out.writeBoolean(stop);
         out.writeInt(seconds.size());
@@ -43,6 +50,7 @@ public record Facts(long step, boolean stop, Map<Phase, Double> seconds, List<Cl
     }
 
     static Facts readFrom(DataInput in) throws IOException {
+        String run = in.readUTF();
         long step = in.readLong();
         boolean stop = in.readBoolean();
         var seconds = new EnumMap<Phase, Double>(Phase.class);
@@ -54,6 +62,6 @@ public record Facts(long step, boolean stop, Map<Phase, Double> seconds, List<Cl
             faults.add(
                     new ClientFault(in.readInt(), in.readLong(), ClientFault.Kind.valueOf(in.readUTF()), in.readUTF()));
         }
-        return new Facts(step, stop, seconds, faults);
+        return new Facts(run, step, stop, seconds, faults);
     }
 }

@@ -1,6 +1,5 @@
 package org.fedcomuon.cluster;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -26,7 +25,7 @@ public final class OrderedMean implements AutoCloseable {
 
     private final ExecutorService owner; // of the device, which knows only one thread
     private final Device device;
-    private final List<MemorySegment> means = new ArrayList<>();
+    private final Rooms means = new Rooms();
     private Buffer chunk;
 
     /** @param threads that sum */
@@ -82,24 +81,17 @@ public final class OrderedMean implements AutoCloseable {
             }
         }
         boolean anybody = Arrays.stream(weights).anyMatch(weight -> weight > 0); // or the members will say so
+        var answers = new ArrayList<MemorySegment>();
         for (int i = 0; i < first.values().size(); i++) {
-            makeRoom(i, first.length(i));
+            answers.add(means.get(i, first.length(i) * Float.BYTES));
             if (anybody) {
-                average(contributions, i, weights);
+                average(contributions, i, weights, answers.getLast());
             }
         }
         return new Answer(
                 contributions.stream().map(Contribution::facts).toList(),
                 Arrays.stream(weights).boxed().toList(),
-                means(first));
-    }
-
-    private List<MemorySegment> means(Contribution like) {
-        var answers = new ArrayList<MemorySegment>();
-        for (int i = 0; i < like.values().size(); i++) {
-            answers.add(means.get(i).asSlice(0, like.length(i) * Float.BYTES));
-        }
-        return answers;
+                answers);
     }
 
     /** Another version, data or setting on one of the hosts shows here at the latest. */
@@ -112,6 +104,10 @@ public final class OrderedMean implements AutoCloseable {
             if (!what(each).equals(what(first))) {
                 throw new MemberFailedException(
                         member, "it brings %s where member 0 brings %s".formatted(what(each), what(first)));
+            }
+            if (!each.facts().run().equals(first.facts().run())) {
+                throw new MemberFailedException(
+                        member, "it does not run what member 0 runs: its data or its settings are others");
             }
         }
         seen.sort(null);
@@ -133,16 +129,7 @@ public final class OrderedMean implements AutoCloseable {
         return text.toString();
     }
 
-    private void makeRoom(int i, long length) {
-        while (means.size() <= i) {
-            means.add(MemorySegment.NULL);
-        }
-        if (means.get(i).byteSize() < length * Float.BYTES) {
-            means.set(i, Arena.ofAuto().allocate(length * Float.BYTES, Float.BYTES));
-        }
-    }
-
-    private void average(List<Contribution> contributions, int i, double[] weights) {
+    private void average(List<Contribution> contributions, int i, double[] weights, MemorySegment into) {
         long length = contributions.getFirst().length(i);
         long most = Math.max(1, Math.min(length, CHUNK_BYTES / Float.BYTES / weights.length));
         if (chunk.length() < most * weights.length) {
@@ -164,7 +151,7 @@ public final class OrderedMean implements AutoCloseable {
             }
             device.average(chunk.batch(weights.length, count), weights);
             device.synchronize();
-            MemorySegment.copy(room, 0, means.get(i), at * Float.BYTES, count * Float.BYTES);
+            MemorySegment.copy(room, 0, into, at * Float.BYTES, count * Float.BYTES);
         }
     }
 

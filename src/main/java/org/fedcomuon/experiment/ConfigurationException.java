@@ -9,7 +9,8 @@ public final class ConfigurationException extends RuntimeException {
         super(message);
     }
 
-    ConfigurationException(String message, Throwable cause) {
+    /** Creates one with what made it known. */
+    public ConfigurationException(String message, Throwable cause) {
         super(message, cause);
     }
 }

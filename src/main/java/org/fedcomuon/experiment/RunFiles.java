@@ -15,6 +15,7 @@ import org.fedcomuon.format.TensorSpec;
 import org.fedcomuon.problem.Block;
 import org.fedcomuon.problem.Point;
 import tools.jackson.core.JacksonException;
+import tools.jackson.core.type.TypeReference;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
@@ -95,6 +96,11 @@ final class RunFiles {
 
     void writeSummary(Map<String, Object> values) throws IOException {
         AtomicFile.write(directory.resolve("summary.json"), PRETTY.writeValueAsString(values) + '\n');
+    }
+
+    Map<String, Object> readSummary() throws IOException {
+        return JSON.readValue(
+                Files.readString(directory.resolve("summary.json")), new TypeReference<Map<String, Object>>() {});
     }
 
     /** The model, a tensor a block, in the shape that its block has. */

@@ -105,6 +105,11 @@ public final class Training {
         return new RunFiles(directory).checkpoints();
     }
 
+    /** What the checkpoint that a run in a directory leaves after a step is called. */
+    public static Path checkpoint(Path directory, long step) {
+        return new CheckpointStore(checkpoints(directory)).file(step);
+    }
+
     /** The newest checkpoint of the run in a directory. */
     public static Optional<Path> lastCheckpoint(Path directory) {
         return new CheckpointStore(checkpoints(directory)).newest();
@@ -117,6 +122,16 @@ public final class Training {
             throw new ConfigurationException("%s holds no run: there is no config.yaml in it".formatted(directory));
         }
         return Configuration.of(Preset.read(config), changes);
+    }
+
+    /** Writes down what is to be run in a directory, for members that read it there. */
+    public static void writeConfiguration(Configuration configuration, Path directory) throws IOException {
+        new RunFiles(directory).writeConfig(configuration);
+    }
+
+    /** The summary that the run in a directory has left. */
+    public static Map<String, Object> summaryOf(Path directory) throws IOException {
+        return new RunFiles(directory).readSummary();
     }
 
     /**

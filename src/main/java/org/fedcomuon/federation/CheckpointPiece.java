@@ -97,10 +97,15 @@ final class CheckpointPiece {
     }
 
     /**
-     * Deletes those of a checkpoint that is whole, and earlier ones that a run which was killed has left. Others may
-     * write the next already.
+     * Deletes those of a checkpoint that is whole, and earlier ones that a run which was killed has left, finished or
+     * not. Others may write the next already; and one that is started again, those since the checkpoint before.
      */
     static void deleteUpTo(CheckpointStore store, long step) {
+        long before = store.all().stream()
+                .mapToLong(CheckpointStore::step)
+                .filter(earlier -> earlier < step)
+                .max()
+                .orElse(-1);
         try (DirectoryStream<Path> files = Files.newDirectoryStream(store.directory())) {
             for (Path file : files) {
                 Matcher name = NAME.matcher(String.valueOf(file.getFileName()));
@@ -108,6 +113,10 @@ final class CheckpointPiece {
                     Files.deleteIfExists(file);
                 }
             }
+            SafetensorsWriter.deleteAbandoned(store.directory(), text -> {
+                Matcher name = NAME.matcher(text);
+                return name.matches() && Long.parseLong(name.group(1)) <= before;
+            });
         } catch (IOException e) {
             throw new CheckpointException("pieces in %s cannot be deleted: %s".formatted(store.directory(), e), e);
         }

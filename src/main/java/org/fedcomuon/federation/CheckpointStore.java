@@ -103,8 +103,8 @@ public final class CheckpointStore {
         }
     }
 
-    /** What the checkpoint of a step is called. */
-    Path file(long step) {
+    /** What the checkpoint of a step is called, whether it is there or not. */
+    public Path file(long step) {
         return directory.resolve("checkpoint-%010d.safetensors".formatted(step));
     }
 

@@ -1,6 +1,5 @@
 package org.fedcomuon.federation;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.EnumMap;
@@ -10,6 +9,7 @@ import org.fedcomuon.cluster.Answer;
 import org.fedcomuon.cluster.Cluster;
 import org.fedcomuon.cluster.Contribution;
 import org.fedcomuon.cluster.Facts;
+import org.fedcomuon.cluster.Rooms;
 import org.fedcomuon.device.Batch;
 import org.fedcomuon.device.Buffer;
 import org.fedcomuon.method.ClientFault;
@@ -23,15 +23,17 @@ final class ClusterAveraging implements Averaging {
     private final Meeting meeting;
     private final Clients clients;
     private final Watch watch;
+    private final String run;
     private final List<Integer> numbers;
-    private final List<MemorySegment> rooms = new ArrayList<>();
+    private final Rooms rooms = new Rooms();
     private List<MemorySegment> means = List.of();
 
-    ClusterAveraging(Cluster cluster, Meeting meeting, Clients clients, Watch watch) {
+    ClusterAveraging(Cluster cluster, Meeting meeting, Clients clients, Watch watch, String run) {
         this.cluster = cluster;
         this.meeting = meeting;
         this.clients = clients;
         this.watch = watch;
+        this.run = run;
         numbers = IntStream.range(0, clients.count()).mapToObj(clients::number).toList();
     }
 
@@ -67,7 +69,7 @@ final class ClusterAveraging implements Averaging {
         }
         List<ClientFault> faults = List.copyOf(meeting.faults);
         meeting.faults.clear();
-        return new Facts(clients.step(), watch.isStopping(), seconds, faults);
+        return new Facts(run, clients.step(), watch.isStopping(), seconds, faults);
     }
 
     private MemorySegment onHost(int i, Variable variable) {
@@ -75,14 +77,7 @@ final class ClusterAveraging implements Averaging {
         if (buffer.device().isHost()) {
             return buffer.segment();
         }
-        while (rooms.size() <= i) {
-            rooms.add(MemorySegment.NULL);
-        }
-        long bytes = buffer.length() * Float.BYTES;
-        if (rooms.get(i).byteSize() < bytes) {
-            rooms.set(i, Arena.ofAuto().allocate(bytes, Float.BYTES));
-        }
-        MemorySegment room = rooms.get(i).asSlice(0, bytes);
+        MemorySegment room = rooms.get(i, buffer.length() * Float.BYTES);
         buffer.copyOut(0, room);
         return room;
     }

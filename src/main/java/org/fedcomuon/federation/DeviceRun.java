@@ -3,11 +3,8 @@ package org.fedcomuon.federation;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
 import java.util.Collections;
-import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.Objects;
 import java.util.Optional;
@@ -305,27 +302,12 @@ final class DeviceRun {
                 step,
                 stopped,
                 new Point(clients.layout(), Floats.of(copy)),
-                sha256(copy),
+                Sha256.of(copy),
                 server.bytes(),
                 server.roundTrips(),
                 watch.faults(),
                 watch.seconds(),
                 server.title(),
                 lastCheckpoint);
-    }
-
-    private static String sha256(MemorySegment bytes) {
-        MessageDigest digest;
-        try {
-            digest = MessageDigest.getInstance("SHA-256");
-        } catch (NoSuchAlgorithmException e) {
-            throw new AssertionError("every Java has SHA-256", e);
-        }
-        long most = 1 << 26; // a ByteBuffer ends at 2 GiB
-        for (long at = 0; at < bytes.byteSize(); at += most) {
-            digest.update(
-                    bytes.asSlice(at, Math.min(most, bytes.byteSize() - at)).asByteBuffer());
-        }
-        return HexFormat.of().formatHex(digest.digest());
     }
 }

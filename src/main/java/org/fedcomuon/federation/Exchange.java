@@ -34,7 +34,7 @@ final class Exchange implements Server, AutoCloseable {
         }
         allWeights = sum;
         averaging = setup.cluster().isPresent()
-                ? new ClusterAveraging(setup.cluster().get(), meeting, clients, watch)
+                ? new ClusterAveraging(setup.cluster().get(), meeting, clients, watch, setup.fingerprint())
                 : switch (setup.exchange()) {
                     case ORDERED ->
                         new OrderedAveraging(meeting, self, clients, setup.placement(), setup.exchangeChunk());

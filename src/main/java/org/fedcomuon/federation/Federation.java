@@ -54,7 +54,9 @@ public final class Federation {
      * @throws InterruptedException when the calling thread is interrupted; the run has then stopped as by {@link #stop}
      */
     public Result run() throws InterruptedException {
-        setup.store().ifPresent(this::requireOwn);
+        if (!setup.cluster().map(Cluster::isRejoining).orElse(false)) {
+            setup.store().ifPresent(this::requireOwn);
+        }
         @Nullable
         SafetensorsFile resumed =
                 setup.resume().map(path -> Checkpoint.open(path, setup)).orElse(null);

@@ -1,5 +1,7 @@
 package org.fedcomuon.federation;
 
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -69,5 +71,11 @@ record Setup(
             all.put("config.exchange", exchange.toString()); // one that makes other bits
         }
         return all;
+    }
+
+    /** Of the identity: what members of a cluster must have in common. */
+    String fingerprint() {
+        return Sha256.of(MemorySegment.ofArray(identity().toString().getBytes(StandardCharsets.UTF_8)))
+                .substring(0, 16);
     }
 }

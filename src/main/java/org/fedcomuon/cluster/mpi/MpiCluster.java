@@ -12,6 +12,7 @@ import org.fedcomuon.cluster.Cluster;
 import org.fedcomuon.cluster.Contribution;
 import org.fedcomuon.cluster.MemberFailedException;
 import org.fedcomuon.cluster.OrderedMean;
+import org.fedcomuon.cluster.Rooms;
 import org.fedcomuon.cluster.Wire;
 import org.fedcomuon.internal.MpiLibrary;
 
@@ -35,7 +36,7 @@ public final class MpiCluster implements Cluster {
     private final MpiLibrary mpi;
     private final OrderedMean mean;
     private final MemorySegment label = Arena.ofAuto().allocate(2 * Long.BYTES, Long.BYTES);
-    private final List<MemorySegment> rooms = new ArrayList<>();
+    private final Rooms rooms = new Rooms();
     private boolean meeting; // in the middle of one
     private boolean over; // nobody sends anything any more
 
@@ -107,7 +108,7 @@ public final class MpiCluster implements Cluster {
         Answer said = Wire.answer(hear());
         var means = new ArrayList<MemorySegment>();
         for (int i = 0; i < mine.values().size(); i++) {
-            MemorySegment into = room(i, mine.length(i) * Float.BYTES);
+            MemorySegment into = rooms.get(i, mine.length(i) * Float.BYTES);
             forPieces(into, mpi::broadcast);
             means.add(into);
         }
@@ -189,7 +190,7 @@ public final class MpiCluster implements Cluster {
         var values = new ArrayList<Contribution.Values>();
         for (int i = 0; i < header.names().size(); i++) {
             long size = header.lengths().get(i) * Float.BYTES * header.clients().size();
-            MemorySegment into = room((member - 1) * header.names().size() + i, size);
+            MemorySegment into = rooms.get((member - 1) * header.names().size() + i, size);
             forPieces(into, piece -> mpi.receive(piece, member));
             values.add(new Contribution.Values(header.names().get(i), into));
         }
@@ -250,16 +251,6 @@ public final class MpiCluster implements Cluster {
         for (long at = 0; at < all.byteSize(); at += PIECE) {
             body.accept(all.asSlice(at, Math.min(PIECE, all.byteSize() - at)));
         }
-    }
-
-    private MemorySegment room(int i, long bytes) {
-        while (rooms.size() <= i) {
-            rooms.add(MemorySegment.NULL);
-        }
-        if (rooms.get(i).byteSize() < bytes) {
-            rooms.set(i, Arena.ofAuto().allocate(bytes, Float.BYTES));
-        }
-        return rooms.get(i).asSlice(0, bytes);
     }
 
     @Override

@@ -1,0 +1,67 @@
+package org.fedcomuon.cluster.spark;
+
+import java.util.Collection;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.status.api.v1.ExecutorSummary;
+import org.fedcomuon.experiment.ConfigurationException;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * The executors that a run has.
+ *
+ * @param count how many
+ * @param cores of the smallest
+ */
+record SparkExecutors(int count, int cores) {
+    private static final Pattern LOCAL_CLUSTER = Pattern.compile("local-cluster\\[\\s*(\\d+)\\s*,.*");
+    private static final long PATIENCE = TimeUnit.SECONDS.toNanos(60);
+
+    /** How long nobody may have come for all to be there, where their number is not known. */
+    private static final long QUIET = TimeUnit.SECONDS.toNanos(3);
+
+    /** Waits for them to register. */
+    static SparkExecutors await(JavaSparkContext spark) throws InterruptedException {
+        Matcher local = LOCAL_CLUSTER.matcher(spark.master());
+        int expected = local.matches() ? Integer.parseInt(local.group(1)) : 0;
+        long start = System.nanoTime();
+        long lastNews = start;
+        int before = 0;
+        while (true) {
+            List<ExecutorSummary> here = registered(spark);
+            long now = System.nanoTime();
+            if (here.size() != before) {
+                before = here.size();
+                lastNews = now;
+            }
+            if (!here.isEmpty() && (expected == 0 ? now - lastNews > QUIET : here.size() >= expected)) {
+                return new SparkExecutors(
+                        here.size(),
+                        here.stream()
+                                .mapToInt(ExecutorSummary::totalCores)
+                                .min()
+                                .orElse(1));
+            }
+            if (now - start > PATIENCE) {
+                throw new ConfigurationException(
+                        ("--cluster %s: %s executors have come within %d s; are there workers with"
+                                        + " free cores, and a JDK at %s, which spark.executorEnv.JAVA_HOME names?")
+                                .formatted(
+                                        spark.master(),
+                                        here.isEmpty() ? "no" : "only " + here.size(),
+                                        TimeUnit.NANOSECONDS.toSeconds(PATIENCE),
+                                        spark.getConf().get("spark.executorEnv.JAVA_HOME")));
+            }
+            Thread.sleep(50);
+        }
+    }
+
+    private static List<ExecutorSummary> registered(JavaSparkContext spark) {
+        Collection<ExecutorSummary> all =
+                CollectionConverters.asJavaCollection(spark.sc().statusStore().executorList(true));
+        return all.stream().filter(each -> !each.id().equals("driver")).toList();
+    }
+}

@@ -1,0 +1,82 @@
+package org.fedcomuon.cluster.spark;
+
+import java.io.File;
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.apache.spark.SparkConf;
+import org.fedcomuon.experiment.ConfigurationException;
+
+/**
+ * How Spark is set up: what the user has said, by {@code spark-submit} or {@code -Dspark.NAME=VALUE}, and beside that
+ * what members need.
+ */
+final class SparkSettings {
+    /** The master is the one that {@code spark-submit} was given. */
+    static final String SUBMITTED = "spark";
+
+    private static final String MASTER = "spark.master";
+    private static final Pattern LOOPBACK =
+            Pattern.compile("local-cluster\\[.*|spark://(localhost|127\\.0\\.0\\.1)[:,].*");
+
+    private SparkSettings() {}
+
+    static SparkConf of(String cluster, Path directory) {
+        var settings = new SparkConf();
+        if (!cluster.equals(SUBMITTED)) {
+            settings.setMaster(cluster);
+        } else if (!settings.contains(MASTER)) {
+            throw new ConfigurationException(
+                    "--cluster %s is for spark-submit, which says where; without it, name the master: spark://HOST:PORT"
+                            .formatted(cluster));
+        }
+        settings.setIfMissing("spark.app.name", "fedcomuon " + directory.getFileName());
+        settings.setIfMissing("spark.ui.enabled", "false");
+        if (LOOPBACK.matcher(settings.get(MASTER)).matches()) {
+            settings.setIfMissing("spark.driver.host", "127.0.0.1");
+            settings.setIfMissing("spark.driver.bindAddress", "127.0.0.1");
+        }
+        settings.set("spark.driver.maxResultSize", "0"); // contributions are as large as they are
+        settings.set("spark.speculation", "false"); // a second copy of a slow member would be slower
+        settings.setIfMissing("spark.locality.wait", "60s"); // a member elsewhere begins at the last checkpoint
+
+        // An executor has the driver's JDK and classes, where the user has not said otherwise.
+        settings.setIfMissing("spark.executorEnv.JAVA_HOME", System.getProperty("java.home"));
+        settings.setIfMissing("spark.executorEnv.OPENBLAS_NUM_THREADS", "1"); // its threads fight with the clients'
+        String classPath = classPath();
+        if (!classPath.isEmpty()) {
+            settings.setIfMissing("spark.executor.extraClassPath", classPath);
+        }
+        String options = "--enable-native-access=ALL-UNNAMED --sun-misc-unsafe-memory-access=allow";
+        String nativePath = System.getProperty("fedcomuon.native.path", "");
+        if (!nativePath.isEmpty()) {
+            options += " -Dfedcomuon.native.path=" + nativePath;
+        }
+        settings.set(
+                "spark.executor.extraJavaOptions", options + ' ' + settings.get("spark.executor.extraJavaOptions", ""));
+        return settings;
+    }
+
+    /** Ours and what we need, as this process has it, without Spark's own; empty when it was shipped in a jar. */
+    static String classPath() {
+        String spark = Optional.ofNullable(System.getenv("SPARK_HOME")).orElse("/no such directory") + File.separator;
+        String own = SparkSettings.class
+                .getProtectionDomain()
+                .getCodeSource()
+                .getLocation()
+                .getPath();
+        String all = System.getProperty("java.class.path");
+        boolean ours = Pattern.compile(File.pathSeparator, Pattern.LITERAL)
+                .splitAsStream(all)
+                .anyMatch(entry ->
+                        Path.of(entry).toAbsolutePath().equals(Path.of(own).toAbsolutePath()));
+        return !ours
+                ? ""
+                : Pattern.compile(File.pathSeparator, Pattern.LITERAL)
+                        .splitAsStream(all)
+                        .filter(entry -> !entry.startsWith(spark + "jars"))
+                        .map(entry -> Path.of(entry).toAbsolutePath().toString())
+                        .collect(Collectors.joining(File.pathSeparator));
+    }
+}
