@@ -51,17 +51,21 @@ final class Member implements Cluster {
      * @param meetings that have been answered so far
      */
     static Member of(Order order, int self, String host, Start start, int meetings) {
-        return HERE.compute(order.id() + '/' + self, (_, present) -> {
-            if (present != null && present.heard() >= start.meeting()) {
-                return present;
-            }
-            if (present != null) {
-                present.abandon("it has been away for too long"); // another executor had its partition meanwhile
-            }
+        HERE.values().removeIf(member -> member.isLeftBehind(order, start));
+        return HERE.computeIfAbsent(order.id() + '/' + self, _ -> {
             var member = new Member(order, self, host, start.meeting(), meetings > 0);
             member.begin(start);
             return member;
         });
+    }
+
+    /** Whether another executor has had its partition for so long that it cannot catch up any more; then it ends. */
+    private boolean isLeftBehind(Order now, Start start) {
+        boolean leftBehind = order.id().equals(now.id()) && heard() < start.meeting();
+        if (leftBehind) {
+            abandon("another executor has its clients now");
+        }
+        return leftBehind;
     }
 
     /** Ends all members of a run that are here; they are waiting for an answer, or will be. */

@@ -17,12 +17,16 @@ final class SparkSettings {
     static final String SUBMITTED = "spark";
 
     private static final String MASTER = "spark.master";
+    private static final String SHUTDOWN = "spark.shutdown.timeout";
     private static final Pattern LOOPBACK =
             Pattern.compile("local-cluster\\[.*|spark://(localhost|127\\.0\\.0\\.1)[:,].*");
 
     private SparkSettings() {}
 
     static SparkConf of(String cluster, Path directory) {
+        if (System.getProperty(SHUTDOWN) == null) {
+            System.setProperty(SHUTDOWN, "120s"); // read from there when Spark's first class is used
+        }
         var settings = new SparkConf();
         if (!cluster.equals(SUBMITTED)) {
             settings.setMaster(cluster);
@@ -39,7 +43,6 @@ final class SparkSettings {
         }
         settings.set("spark.driver.maxResultSize", "0"); // contributions are as large as they are
         settings.set("spark.speculation", "false"); // a second copy of a slow member would be slower
-        settings.setIfMissing("spark.locality.wait", "60s"); // a member elsewhere begins at the last checkpoint
 
         // An executor has the driver's JDK and classes, where the user has not said otherwise.
         settings.setIfMissing("spark.executorEnv.JAVA_HOME", System.getProperty("java.home"));

@@ -5,6 +5,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.apache.spark.SparkConf;
@@ -12,18 +13,26 @@ import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
+import org.apache.spark.util.ShutdownHookManager;
 import org.fedcomuon.cluster.MemberFailedException;
 import org.fedcomuon.experiment.ConfigurationException;
 import org.fedcomuon.experiment.Training;
 import org.fedcomuon.experiment.TrainingEngine;
 import org.fedcomuon.federation.CheckpointStore;
 import org.fedcomuon.federation.Listener;
+import scala.runtime.BoxedUnit;
 
 /**
  * Training in the executors of Apache Spark; this process, the driver, has no clients. One run at a time: make another
  * for another.
  */
 public final class SparkTraining implements TrainingEngine {
+    /**
+     * Spark would end its context when the JVM is asked to end; a run that is to stop has a checkpoint to write first.
+     */
+    private static final int BEFORE_SPARK = 1000;
+
+    private final CountDownLatch done = new CountDownLatch(1);
     private volatile boolean stopping;
     private volatile boolean ending; // executors that go now are not lost
 
@@ -48,6 +57,7 @@ public final class SparkTraining implements TrainingEngine {
     public void run(Job job, Listener listener, Consumer<String> notes) throws IOException, InterruptedException {
         SparkConf settings = SparkSettings.of(job.cluster(), job.directory());
         try (var spark = new JavaSparkContext(settings)) {
+            ShutdownHookManager.addShutdownHook(BEFORE_SPARK, this::awaitEnd);
             spark.sc().addSparkListener(new SparkListener() {
                 @Override
                 public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
@@ -62,7 +72,18 @@ public final class SparkTraining implements TrainingEngine {
             throw e;
         } catch (Exception e) { // Scala does not declare what it throws
             throw explained(e);
+        } finally {
+            done.countDown();
         }
+    }
+
+    private BoxedUnit awaitEnd() {
+        try {
+            done.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        return BoxedUnit.UNIT;
     }
 
     private void run(Job job, JavaSparkContext spark, Listener listener, Consumer<String> notes)
@@ -85,6 +106,7 @@ public final class SparkTraining implements TrainingEngine {
             throw e;
         } finally {
             ending = true;
+            done.countDown();
         }
     }
 

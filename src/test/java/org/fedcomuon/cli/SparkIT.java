@@ -1,0 +1,177 @@
+package org.fedcomuon.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.fedcomuon.cli.TrainProcess.awaitCheckpoint;
+import static org.fedcomuon.cli.TrainProcess.end;
+import static org.fedcomuon.cli.TrainProcess.sha256;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/** {@code ./fedcomuon train --cluster} with Apache Spark, whose servers and executors are on this machine. */
+class SparkIT {
+    private static final Path LAUNCHER =
+            Path.of(System.getProperty("basedir", "."), "fedcomuon").toAbsolutePath();
+    private static final String TWO_EXECUTORS = "local-cluster[2,1,1024]";
+
+    @TempDir
+    private static Path whole;
+
+    @TempDir
+    private Path temporary;
+
+    private static String expected = "";
+
+    private final List<Process> started = new ArrayList<>();
+
+    @BeforeAll
+    static void trainInOneProcess() throws Exception {
+        Path out = whole.resolve("run");
+        Path log = whole.resolve("log");
+        assertThat(end(TrainProcess.start(log, TrainProcess.command(arguments(out)))))
+                .as(Files.readString(log))
+                .isZero();
+        expected = sha256(out);
+    }
+
+    @AfterEach
+    void nothingIsLeftRunning() {
+        started.forEach(SparkIT::kill);
+    }
+
+    private static void kill(Process driver) {
+        List<ProcessHandle> executors = driver.descendants().toList();
+        driver.destroyForcibly();
+        executors.forEach(ProcessHandle::destroyForcibly);
+    }
+
+    private static List<String> arguments(Path out) {
+        return List.of("mnist-robust", "--iterations", "50", "--checkpoint-every", "2", "--out", out.toString());
+    }
+
+    private Process train(String log, String cluster, List<String> arguments) throws IOException {
+        var command = new ArrayList<>(List.of(LAUNCHER.toString(), "train"));
+        command.addAll(arguments);
+        command.addAll(List.of("--cluster", cluster));
+        Process process = TrainProcess.start(temporary.resolve(log), command);
+        started.add(process);
+        return process;
+    }
+
+    private String log(String name) throws IOException {
+        return Files.readString(temporary.resolve(name));
+    }
+
+    private static JsonNode summary(Path run) throws IOException {
+        return JsonMapper.shared().readTree(Files.readString(run.resolve("summary.json")));
+    }
+
+    @Test
+    void twoExecutorsGiveTheBitsOfOneProcess() throws Exception {
+        Path out = temporary.resolve("run");
+        Process run = train("log", TWO_EXECUTORS, arguments(out));
+        assertThat(end(run)).as(log("log")).isZero();
+        assertThat(sha256(out)).isEqualTo(expected);
+        assertThat(summary(out).get("members").asInt()).isEqualTo(2);
+        assertThat(Files.readAllLines(out.resolve("metrics.jsonl")))
+                .hasSameSizeAs(Files.readAllLines(whole.resolve("run").resolve("metrics.jsonl")));
+        assertThat(log("log")).containsOnlyOnce("step 25 of 50").contains("sha256                 " + expected);
+        assertThat(out.resolve("report.html")).exists();
+        try (var left = Files.list(out)) {
+            assertThat(left.map(Path::getFileName).map(Path::toString)).noneMatch(name -> name.startsWith("."));
+        }
+    }
+
+    /** Whichever it is: the first member writes the files. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1})
+    void anExecutorThatIsKilledChangesNoBit(int which) throws Exception {
+        Path out = temporary.resolve("run");
+        Process run = train("log", TWO_EXECUTORS, arguments(out));
+        List<String> first = awaitCheckpoint(run, out, List.of());
+        assertThat(awaitCheckpoint(run, out, first)).as(log("log")).isNotEqualTo(first);
+        List<ProcessHandle> executors = run.children()
+                .filter(child -> child.info().command().orElse("").endsWith("java"))
+                .toList();
+        assertThat(executors).hasSize(2);
+        executors.get(which).destroyForcibly(); // SIGKILL
+        assertThat(end(run)).as(log("log")).isZero();
+        assertThat(sha256(out)).isEqualTo(expected);
+        assertThat(log("log"))
+                .containsPattern("executor \\d is lost: .*137")
+                .containsPattern("member \\d starts again on \\S+, from step \\d+")
+                .containsOnlyOnce("step 25 of 50");
+        assertThat(Files.readAllLines(out.resolve("metrics.jsonl")))
+                .hasSameSizeAs(Files.readAllLines(whole.resolve("run").resolve("metrics.jsonl")));
+    }
+
+    @Test
+    void aMasterThatIsKilledLeavesACheckpointToGoOnFrom() throws Exception {
+        Path out = temporary.resolve("run");
+        try (var servers = SparkServers.start(temporary.resolve("servers"))) {
+            Process run = train("log", servers.url(), arguments(out));
+            assertThat(awaitCheckpoint(run, out, List.of())).as(log("log")).isNotEmpty();
+            servers.kill();
+            kill(run);
+            assertThat(end(run)).isNotZero();
+        }
+        assertThat(out.resolve("summary.json")).doesNotExist();
+        try (var servers = SparkServers.start(temporary.resolve("other servers"))) {
+            Process rest = train("rest", servers.url(), List.of("--resume", out.toString()));
+            assertThat(end(rest)).as(log("rest")).isZero();
+        }
+        assertThat(sha256(out)).isEqualTo(expected);
+        assertThat(summary(out).get("members").asInt()).isEqualTo(2);
+    }
+
+    @Test
+    void aStopIsACheckpoint() throws Exception {
+        Path out = temporary.resolve("run");
+        Process run = train("log", TWO_EXECUTORS, arguments(out));
+        assertThat(awaitCheckpoint(run, out, List.of())).as(log("log")).isNotEmpty();
+        run.destroy(); // SIGTERM
+        end(run);
+        assertThat(summary(out).get("stopped").asBoolean()).as(log("log")).isTrue();
+        assertThat(log("log")).contains("go on with: ./fedcomuon train --resume");
+        Path rest = temporary.resolve("rest");
+        assertThat(end(TrainProcess.start(rest, TrainProcess.command(List.of("--resume", out.toString())))))
+                .as(Files.readString(rest))
+                .isZero();
+        assertThat(sha256(out)).isEqualTo(expected);
+    }
+
+    @Test
+    void whatIsWrongIsOneLine() throws Exception {
+        Path out = temporary.resolve("run");
+        Process submitted = train("submitted", "spark", arguments(out));
+        assertThat(end(submitted)).isEqualTo(Failures.BAD_INPUT);
+        assertThat(log("submitted").lines()).singleElement().asString().contains("is for spark-submit");
+
+        var elsewhere = new ArrayList<>(arguments(temporary.resolve("elsewhere")));
+        elsewhere.addAll(List.of("--data-dir", "/no/such/directory"));
+        Process noData = train("data", TWO_EXECUTORS, elsewhere);
+        assertThat(end(noData)).isEqualTo(Failures.BAD_INPUT);
+        assertThat(log("data")).contains("there is no directory /no/such/directory, which --data-dir names");
+
+        var unfit = new ArrayList<>(arguments(temporary.resolve("unfit")));
+        unfit.addAll(List.of("--memory-limit", "0.1"));
+        Process noMemory = train("memory", TWO_EXECUTORS, unfit);
+        assertThat(end(noMemory)).isEqualTo(Failures.RUN_FAILED);
+        assertThat(log("memory")).containsPattern("fedcomuon: member \\d on \\S+ failed: this run needs");
+
+        Process unknown = train("unknown", "sparkle", arguments(temporary.resolve("unknown run")));
+        assertThat(end(unknown)).isEqualTo(Failures.BAD_INPUT);
+        assertThat(log("unknown")).contains("--cluster sparkle: there is mpi, spark://HOST:PORT, local-cluster[");
+    }
+}

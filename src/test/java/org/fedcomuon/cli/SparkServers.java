@@ -1,0 +1,128 @@
+package org.fedcomuon.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+
+/**
+ * A master of Spark with two workers on loopback, as somebody operates them: on a JDK 17 where there is one beside
+ * ours, because that is what their clusters have.
+ */
+final class SparkServers implements AutoCloseable {
+    static final Path HOME =
+            Path.of(System.getProperty("basedir", "."), "target", "spark").toAbsolutePath();
+    private static final int WORKERS = 2;
+
+    private final Path directory;
+    private final List<Process> started = new ArrayList<>();
+    private final int port;
+
+    private SparkServers(Path directory) throws IOException {
+        this.directory = directory;
+        try (var socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            port = socket.getLocalPort();
+        }
+    }
+
+    static SparkServers start(Path directory) throws Exception {
+        var servers = new SparkServers(Files.createDirectories(directory));
+        try {
+            servers.start("master", "org.apache.spark.deploy.master.Master", "--port", Integer.toString(servers.port));
+            servers.await("master", "I have been elected leader");
+            for (int i = 0; i < WORKERS; i++) {
+                servers.start(
+                        "worker-" + i,
+                        "org.apache.spark.deploy.worker.Worker",
+                        "--cores",
+                        "1",
+                        "--memory",
+                        "1g",
+                        "--work-dir",
+                        directory.resolve("work-" + i).toString(),
+                        servers.url());
+            }
+            for (int i = 0; i < WORKERS; i++) {
+                servers.await("worker-" + i, "Successfully registered with master");
+            }
+            return servers;
+        } catch (Exception | AssertionError e) {
+            servers.close();
+            throw e;
+        }
+    }
+
+    String url() {
+        return "spark://127.0.0.1:" + port;
+    }
+
+    private void start(String name, String program, String... arguments) throws IOException {
+        var command = new ArrayList<>(List.of(
+                java().toString(),
+                "-cp",
+                HOME.resolve("jars") + "/*",
+                program,
+                "--host",
+                "127.0.0.1",
+                "--webui-port",
+                "0"));
+        command.addAll(List.of(arguments));
+        var builder = new ProcessBuilder(command)
+                .redirectErrorStream(true)
+                .redirectOutput(directory.resolve(name).toFile());
+        builder.environment().put("SPARK_HOME", HOME.toString());
+        builder.environment().put("SPARK_SCALA_VERSION", "2.13");
+        builder.environment().put("SPARK_LOCAL_IP", "127.0.0.1");
+        started.add(builder.start());
+    }
+
+    /** Of the oldest JDK that Spark runs on, if it is here; ours otherwise. */
+    private static Path java() throws IOException {
+        Path ours = Path.of(System.getProperty("java.home"));
+        try (Stream<Path> beside = Files.list(ours.resolveSibling("."))) {
+            return beside.filter(SparkServers::isJdk17).findFirst().orElse(ours).resolve("bin/java");
+        }
+    }
+
+    private static boolean isJdk17(Path home) {
+        try {
+            return Files.readString(home.resolve("release")).contains("JAVA_VERSION=\"17")
+                    && Files.isExecutable(home.resolve("bin/java"));
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    private void await(String name, String line) throws Exception {
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(TrainProcess.PATIENCE_SECONDS);
+        while (!log(name).contains(line)) {
+            assertThat(System.nanoTime()).as(log(name)).isLessThan(deadline);
+            Thread.sleep(50);
+        }
+    }
+
+    private String log(String name) throws IOException {
+        return Files.readString(directory.resolve(name));
+    }
+
+    @Override
+    public void close() {
+        kill();
+    }
+
+    /** By SIGKILL, the executors too. */
+    void kill() {
+        for (Process server : started.reversed()) {
+            List<ProcessHandle> executors = server.descendants().toList();
+            server.destroyForcibly();
+            executors.forEach(ProcessHandle::destroyForcibly);
+        }
+    }
+}
