@@ -24,6 +24,7 @@ module org.fedcomuon {
     exports org.fedcomuon.model;
     exports org.fedcomuon.problem;
 
+    uses org.fedcomuon.bench.ClusterBench.Engine;
     uses org.fedcomuon.experiment.TrainingEngine;
 
     opens org.fedcomuon.cli to

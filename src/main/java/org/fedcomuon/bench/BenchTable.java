@@ -65,6 +65,11 @@ public final class BenchTable {
                     false,
                     parts -> parts.subject().endsWith(", exact")),
             new Headlines(
+                    "cluster",
+                    "time of a round that computes nothing, relative to one process",
+                    true,
+                    parts -> !parts.contender().equals("one process")),
+            new Headlines(
                     "ffi",
                     "time of a call relative to ours",
                     true,

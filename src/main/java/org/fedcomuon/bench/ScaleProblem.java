@@ -20,13 +20,17 @@ final class ScaleProblem implements Problem {
     private final float[][] gradients; // A, of all clients
 
     ScaleProblem(int rows, int cols, int clients, int d) {
-        layout = Layout.of(Block.matrix("W", rows, cols));
+        this(Layout.of(Block.matrix("W", rows, cols)), clients, d);
+    }
+
+    ScaleProblem(Layout layout, int clients, int d) {
+        this.layout = layout;
         this.clients = clients;
         var random = new SplittableRandom(d);
-        gradients = new float[d][rows * cols];
+        gradients = new float[d][Math.toIntExact(layout.length())];
         for (float[] gradient : gradients) {
             for (int i = 0; i < gradient.length; i++) {
-                gradient[i] = (float) random.nextGaussian(0, 1 / Math.sqrt(rows * cols));
+                gradient[i] = (float) random.nextGaussian(0, 1 / Math.sqrt(gradient.length));
             }
         }
     }

@@ -9,6 +9,7 @@ import java.util.Optional;
 import java.util.StringJoiner;
 import org.fedcomuon.bench.BenchReport;
 import org.fedcomuon.bench.BenchTable;
+import org.fedcomuon.bench.ClusterBench;
 import org.fedcomuon.bench.ComposeBench;
 import org.fedcomuon.bench.ExactVsNsBench;
 import org.fedcomuon.bench.FfiBench;
@@ -37,6 +38,8 @@ final class BenchCommand implements Runnable {
         scale,
         ffi,
         all,
+        /** Starts processes of other engines, so it is not one of all. */
+        cluster,
         /** Measures nothing, so it is not one of all. */
         gpu_model;
 
@@ -99,6 +102,10 @@ final class BenchCommand implements Runnable {
         }
         if (suite == Suite.gpu_model) {
             GpuModelSuite.run(out, json);
+            return;
+        }
+        if (suite == Suite.cluster) {
+            report(ClusterBench.run(ClusterBench.MEGABYTES, ClusterBench.SAMPLES));
             return;
         }
         try (Device device = Devices.open(deviceName)) {

@@ -147,6 +147,20 @@ class BenchTest {
     }
 
     @Test
+    void membersOfAClusterAreMeasuredAgainstOneProcess() {
+        BenchReport report = ClusterBench.run(List.of(0.01), 1);
+        assertThat(report.rows()).hasSizeBetween(2, 3).allSatisfy(row -> {
+            assertThat(row.name()).startsWith("0.01 MB of weights: ");
+            assertThat(row.seconds()).isPositive();
+        });
+        assertThat(report.rows().getFirst().ratio()).isEqualTo(1);
+        // Spark is not in the module path; MPI may be here or not.
+        boolean mpi = report.rows().stream().anyMatch(row -> row.name().endsWith(": MPI"));
+        assertThat(report.notes().stream().anyMatch(note -> note.startsWith("MPI is not measured: ")))
+                .isNotEqualTo(mpi);
+    }
+
+    @Test
     void exactFactorsAreExactAndConvergedOnesNearIt() {
         try (Device device = Devices.open("cpu:0", 1, InstructionSet.AUTO)) {
             BenchReport report = ExactVsNsBench.run(

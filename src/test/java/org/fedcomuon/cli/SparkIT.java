@@ -10,6 +10,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -88,9 +90,23 @@ class SparkIT {
                 .hasSameSizeAs(Files.readAllLines(whole.resolve("run").resolve("metrics.jsonl")));
         assertThat(log("log")).containsOnlyOnce("step 25 of 50").contains("sha256                 " + expected);
         assertThat(out.resolve("report.html")).exists();
+        assertNothingElseCrossed(log("log"), summary(out));
         try (var left = Files.list(out)) {
             assertThat(left.map(Path::getFileName).map(Path::toString)).noneMatch(name -> name.startsWith("."));
         }
+    }
+
+    /** W and M of each client in each round, W for what is evaluated and kept, and a few numbers: no example, no u. */
+    private static void assertNothingElseCrossed(String log, JsonNode summary) {
+        Matcher crossed = Pattern.compile("(\\d+) meetings, .* brought (\\d+) bytes of values and (\\d+) about them")
+                .matcher(log);
+        assertThat(crossed.find()).as(log).isTrue();
+        long w = 34_622L * Float.BYTES * 10;
+        int averages = 4; // at steps 0, 25 and 50, and the result
+        assertThat(Long.parseLong(crossed.group(2)))
+                .isEqualTo(summary.get("communicated_bytes").asLong() / 2 + averages * w);
+        assertThat(Long.parseLong(crossed.group(3)) / Long.parseLong(crossed.group(1)))
+                .isLessThan(2 * 400);
     }
 
     /** Whichever it is: the first member writes the files. */

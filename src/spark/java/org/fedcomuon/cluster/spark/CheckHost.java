@@ -15,7 +15,7 @@ import org.fedcomuon.device.Devices;
  *
  * @param token a file that the driver has made in the directory of the run
  */
-record CheckHost(Order order, String token) implements FlatMapFunction<Iterator<Integer>, String> {
+record CheckHost(TrainingProgram training, String token) implements FlatMapFunction<Iterator<Integer>, String> {
     private static final Runtime.Version OLDEST = Runtime.Version.parse("25.0.3");
 
     @Override
@@ -26,7 +26,7 @@ record CheckHost(Order order, String token) implements FlatMapFunction<Iterator<
             missing.add("%s: Java is %s there, and %s is needed; name one with --conf spark.executorEnv.JAVA_HOME=..."
                     .formatted(host, Runtime.version(), OLDEST));
         }
-        Path directory = order.path();
+        Path directory = training.path();
         if (!Files.exists(directory.resolve(token))) {
             missing.add("%s: %s is not there what it is here; --out is to be a directory that all hosts share"
                     .formatted(host, directory));
@@ -37,10 +37,11 @@ record CheckHost(Order order, String token) implements FlatMapFunction<Iterator<
                 missing.add("%s: nothing can be written to %s: %s".formatted(host, directory, e));
             }
         }
-        if (!order.dataDirectory().isEmpty() && !Files.isDirectory(Path.of(order.dataDirectory()))) {
-            missing.add("%s: there is no directory %s, which --data-dir names".formatted(host, order.dataDirectory()));
+        if (!training.dataDirectory().isEmpty() && !Files.isDirectory(Path.of(training.dataDirectory()))) {
+            missing.add(
+                    "%s: there is no directory %s, which --data-dir names".formatted(host, training.dataDirectory()));
         }
-        for (String device : order.devices()) {
+        for (String device : training.devices()) {
             try {
                 Devices.open(device).close();
             } catch (DeviceException | LinkageError e) {

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.OptionalLong;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.stream.IntStream;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
@@ -13,7 +14,7 @@ import org.fedcomuon.cluster.Contribution;
 import org.fedcomuon.cluster.Facts;
 import org.fedcomuon.cluster.MemberFailedException;
 import org.fedcomuon.cluster.OrderedMean;
-import org.fedcomuon.cluster.Rooms;
+import org.fedcomuon.cluster.Wire;
 import org.fedcomuon.federation.Listener;
 
 /**
@@ -27,10 +28,12 @@ final class Meetings implements AutoCloseable {
     private final Listener listener;
     private final Consumer<String> notes;
     private final OrderedMean mean = new OrderedMean(Runtime.getRuntime().availableProcessors());
-    private final List<Rooms> rooms = new ArrayList<>(); // by member
     private final ArrayList<Broadcast<Heard>> answers = new ArrayList<>(); // since the start
     private Start start;
     private long evaluated = -1;
+    private long meetings;
+    private long valueBytes;
+    private long textBytes;
 
     Meetings(
             JavaSparkContext spark,
@@ -45,9 +48,12 @@ final class Meetings implements AutoCloseable {
         this.start = start;
         this.listener = listener;
         this.notes = notes;
-        for (int member = 0; member < order.members(); member++) {
-            rooms.add(new Rooms());
-        }
+    }
+
+    /** A partition for each member, kept by the executor that had it first: Spark prefers that one for the next job. */
+    static JavaRDD<Integer> places(JavaSparkContext spark, int members) {
+        return spark.parallelize(IntStream.range(0, members).boxed().toList(), members)
+                .cache();
     }
 
     /**
@@ -62,13 +68,15 @@ final class Meetings implements AutoCloseable {
                     .collect(); // in the order of the members
             tell(brought);
             if (brought.stream().allMatch(said -> said.kind() == Said.Kind.DONE)) {
+                notes.accept("%d meetings, to which members brought %d bytes of values and %d about them"
+                        .formatted(meetings, valueBytes, textBytes));
                 return;
             }
             requireAllHere(brought);
             saved.ifPresent(this::forget); // the first member has come to this meeting, so it has been written
-            List<Contribution> contributions = brought.stream()
-                    .map(said -> said.contribution(rooms.get(said.member())))
-                    .toList();
+            List<Contribution> contributions =
+                    brought.stream().map(Said::contribution).toList();
+            count(contributions);
             Answer answer = mean.of(contributions);
             answers.add(spark.broadcast(Heard.of(stopping.getAsBoolean() ? stopped(answer) : answer)));
             Contribution first = contributions.getFirst();
@@ -89,6 +97,16 @@ final class Meetings implements AutoCloseable {
                     evaluated = told.step();
                     listener.onEvaluation(told.evaluation());
                 }
+            }
+        }
+    }
+
+    private void count(List<Contribution> contributions) {
+        meetings++;
+        for (Contribution each : contributions) {
+            textBytes += Wire.header(each).length;
+            for (Contribution.Values values : each.values()) {
+                valueBytes += values.rows().byteSize();
             }
         }
     }

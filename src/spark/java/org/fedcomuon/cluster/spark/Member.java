@@ -9,15 +9,11 @@ import org.fedcomuon.cluster.Answer;
 import org.fedcomuon.cluster.Cluster;
 import org.fedcomuon.cluster.Contribution;
 import org.fedcomuon.cluster.MemberFailedException;
-import org.fedcomuon.cluster.Wire;
-import org.fedcomuon.experiment.Training;
 import org.fedcomuon.federation.Evaluation;
-import org.fedcomuon.federation.Listener;
-import org.fedcomuon.method.ClientFault;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A training in an executor, with its thread. To the training it is the cluster, to the tasks of Spark's jobs it is the
+ * A program in an executor, with its thread. To the program it is the cluster, to the tasks of Spark's jobs it is the
  * member: they find it where the task before has left it, in this process.
  */
 final class Member implements Cluster {
@@ -84,18 +80,12 @@ final class Member implements Cluster {
             lines.add("member %d starts again on %s, from %s"
                     .formatted(self, host, start.step() == 0 ? "the beginning" : "step " + start.step()));
         }
-        var training = new Training(
-                Training.configurationOf(order.path(), Map.of()),
-                order.options(this, start),
-                order.path(),
-                self == 0 ? new Telling() : new Listener() {},
-                self == 0 ? this::tell : note -> {});
         Thread.ofPlatform().daemon().name("member-" + self).start(() -> {
             try {
-                training.run();
-                say(Said.Kind.DONE, new byte[0], List.of(), "");
+                order.program().run(this, start);
+                say(Said.isDone(self, host));
             } catch (Throwable e) { // for the driver to report
-                say(Said.Kind.FAILED, new byte[0], List.of(), reason(e));
+                say(Said.failed(self, host, reason(e)));
             }
         });
     }
@@ -133,12 +123,17 @@ final class Member implements Cluster {
         return heard;
     }
 
-    private synchronized void tell(String line) {
+    /** Says something to whoever watches the run, at the next meeting. */
+    synchronized void tell(String line) {
         lines.add(line);
     }
 
-    private synchronized void say(Said.Kind kind, byte[] header, List<byte[][]> rows, String failure) {
-        said = new Said(self, host, kind, header, new ArrayList<>(rows), failure, new ArrayList<>(), new ArrayList<>());
+    synchronized void tell(Evaluation evaluation) {
+        evaluations.add(ToldEvaluation.of(evaluation));
+    }
+
+    private synchronized void say(Said word) {
+        said = word;
         notifyAll();
     }
 
@@ -164,7 +159,7 @@ final class Member implements Cluster {
 
     @Override
     public synchronized Answer meet(Contribution mine) {
-        say(Said.Kind.MEETING, Wire.header(mine), Said.rows(mine), "");
+        say(Said.brings(self, host, mine));
         while (answer == null && abandoned == null) {
             try {
                 wait();
@@ -181,30 +176,10 @@ final class Member implements Cluster {
         return mineNow;
     }
 
-    /** The training ends by an exception, which is its last word. */
+    /** What a member runs ends by an exception, which is its last word. */
     @Override
     public void fail(String reason) {}
 
     @Override
     public void close() {}
-
-    /** What the first member tells, for whoever watches the driver. */
-    private final class Telling implements Listener {
-        @Override
-        public void onWarning(String warning) {
-            tell("warning: " + warning);
-        }
-
-        @Override
-        public void onEvaluation(Evaluation evaluation) {
-            synchronized (Member.this) {
-                evaluations.add(ToldEvaluation.of(evaluation));
-            }
-        }
-
-        @Override
-        public void onClientFault(ClientFault fault) {
-            tell(fault.toString());
-        }
-    }
 }

@@ -23,7 +23,7 @@ final class SparkSettings {
 
     private SparkSettings() {}
 
-    static SparkConf of(String cluster, Path directory) {
+    static SparkConf of(String cluster, String name) {
         if (System.getProperty(SHUTDOWN) == null) {
             System.setProperty(SHUTDOWN, "120s"); // read from there when Spark's first class is used
         }
@@ -35,7 +35,7 @@ final class SparkSettings {
                     "--cluster %s is for spark-submit, which says where; without it, name the master: spark://HOST:PORT"
                             .formatted(cluster));
         }
-        settings.setIfMissing("spark.app.name", "fedcomuon " + directory.getFileName());
+        settings.setIfMissing("spark.app.name", "fedcomuon " + name);
         settings.setIfMissing("spark.ui.enabled", "false");
         if (LOOPBACK.matcher(settings.get(MASTER)).matches()) {
             settings.setIfMissing("spark.driver.host", "127.0.0.1");

@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.Consumer;
-import java.util.stream.IntStream;
 import org.apache.spark.SparkConf;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -55,7 +54,8 @@ public final class SparkTraining implements TrainingEngine {
 
     @Override
     public void run(Job job, Listener listener, Consumer<String> notes) throws IOException, InterruptedException {
-        SparkConf settings = SparkSettings.of(job.cluster(), job.directory());
+        SparkConf settings =
+                SparkSettings.of(job.cluster(), String.valueOf(job.directory().getFileName()));
         try (var spark = new JavaSparkContext(settings)) {
             ShutdownHookManager.addShutdownHook(BEFORE_SPARK, this::awaitEnd);
             spark.sc().addSparkListener(new SparkListener() {
@@ -92,12 +92,11 @@ public final class SparkTraining implements TrainingEngine {
         int clients = Integer.parseInt(
                 Training.configurationOf(job.directory(), Map.of()).text("clients"));
         int members = Math.min(executors.count(), clients);
-        Order order = Order.of(job, members, job.threads().orElse(executors.cores()));
-        notes.accept("%d members on %s, %d threads each".formatted(members, spark.master(), order.threads()));
-        JavaRDD<Integer> places = spark.parallelize(
-                        IntStream.range(0, members).boxed().toList(), members)
-                .cache(); // so that Spark prefers the executor where a member is
-        requireHosts(places, order);
+        TrainingProgram training = TrainingProgram.of(job, job.threads().orElse(executors.cores()));
+        notes.accept("%d members on %s, %d threads each".formatted(members, spark.master(), training.threads()));
+        JavaRDD<Integer> places = Meetings.places(spark, members);
+        requireHosts(places, training);
+        Order order = Order.of(members, training);
         Start start = new Start(job.resume().map(CheckpointStore::step).orElse(0L), 0);
         try (var meetings = new Meetings(spark, places, order, start, listener, notes)) {
             meetings.run(() -> stopping);
@@ -111,11 +110,14 @@ public final class SparkTraining implements TrainingEngine {
     }
 
     /** What a host lacks is said before anything begins, of all hosts at once. */
-    private static void requireHosts(JavaRDD<Integer> places, Order order) throws IOException {
-        Path token = Files.createTempFile(order.path(), ".driver", ".check");
+    private static void requireHosts(JavaRDD<Integer> places, TrainingProgram training) throws IOException {
+        Path token = Files.createTempFile(training.path(), ".driver", ".check");
         try {
             List<String> missing =
-                    places.mapPartitions(new CheckHost(order, String.valueOf(token.getFileName()))).collect().stream()
+                    places
+                            .mapPartitions(new CheckHost(training, String.valueOf(token.getFileName())))
+                            .collect()
+                            .stream()
                             .distinct()
                             .toList();
             if (!missing.isEmpty()) {

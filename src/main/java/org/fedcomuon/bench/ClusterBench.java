@@ -1,0 +1,137 @@
+package org.fedcomuon.bench;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.ServiceLoader;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.fedcomuon.cluster.Cluster;
+import org.fedcomuon.cluster.InProcessCluster;
+
+/**
+ * What a round takes when members of several processes meet in it, beside what it takes in one: the engines by
+ * {@link ClusterRounds}, in turns.
+ */
+public final class ClusterBench {
+    /** Samples of each contender. */
+    public static final int SAMPLES = 3;
+
+    /** Of the weights: LeNet's and less than the CIFAR CNN's, and more. */
+    public static final List<Double> MEGABYTES = List.of(0.15, 3.0, 30.0);
+
+    private static final int MEMBERS = 2;
+
+    /** Bytes of all rounds of a sample, about: few rounds of large weights, more of small ones. */
+    private static final double SAMPLE_BYTES = 1.5e8;
+
+    /** An engine that is not in every class path; found by {@link ServiceLoader}. */
+    public interface Engine {
+        /** What it is called in the table. */
+        String name();
+
+        /** As {@link ClusterRounds#seconds}, of so many members in processes of their own. */
+        double seconds(int members, int elements, int rounds);
+    }
+
+    /** Seconds of a round, of so many elements and rounds. */
+    private interface Contender {
+        double seconds(int elements, int rounds);
+    }
+
+    private ClusterBench() {}
+
+    /** Measures what is there, and says of the rest why it is not. */
+    public static BenchReport run(List<Double> megabytes, int samples) {
+        var notes = new ArrayList<String>();
+        Map<String, Contender> contenders = contenders(notes);
+        var rows = new ArrayList<BenchReport.Row>();
+        for (double size : megabytes) {
+            int elements = (int) Math.round(size * 1e6 / Float.BYTES);
+            int rounds = (int) Math.clamp(SAMPLE_BYTES / (size * 1e6), 5, 40);
+            Map<String, double[]> seconds = new LinkedHashMap<>();
+            for (int sample = 0; sample < samples; sample++) {
+                for (var contender : contenders.entrySet()) {
+                    seconds.computeIfAbsent(contender.getKey(), _ -> new double[samples])[sample] =
+                            contender.getValue().seconds(elements, rounds);
+                }
+            }
+            double alone = Timing.of(seconds.values().iterator().next()).median();
+            seconds.forEach((name, each) -> {
+                Timing timing = Timing.of(each);
+                rows.add(new BenchReport.Row(
+                        String.format(Locale.ROOT, "%.2f MB of weights: %s", size, name),
+                        timing.median(),
+                        timing.spread(),
+                        0,
+                        timing.median() / alone));
+                double more = timing.median() - alone;
+                if (more > 0) {
+                    notes.add(String.format(
+                            Locale.ROOT,
+                            "%.2f MB, %s: %.1f ms more than in one process; a tenth of a round if its tau steps take %.2f s",
+                            size,
+                            name,
+                            1e3 * more,
+                            9 * more));
+                }
+            });
+        }
+        return new BenchReport(
+                "cluster",
+                "cpu:0",
+                """
+                A round of %d clients that compute next to nothing, tau = 1, with W and M exchanged, over %d members with a thread \
+                each; the ratio is against one process with one thread.""".formatted(ClusterRounds.CLIENTS, MEMBERS),
+                List.copyOf(rows),
+                List.copyOf(notes));
+    }
+
+    private static Map<String, Contender> contenders(List<String> notes) {
+        var all = new LinkedHashMap<String, Contender>();
+        all.put("one process", ClusterBench::alone);
+        all.put("members in one process", ClusterBench::inProcess);
+        MpiRounds.missing()
+                .ifPresentOrElse(
+                        reason -> notes.add("MPI is not measured: " + reason),
+                        () -> all.put("MPI", (elements, rounds) -> MpiRounds.seconds(MEMBERS, elements, rounds)));
+        for (Engine engine : ServiceLoader.load(Engine.class)) {
+            all.put(engine.name(), (elements, rounds) -> engine.seconds(MEMBERS, elements, rounds));
+        }
+        return all;
+    }
+
+    private static double alone(int elements, int rounds) {
+        try {
+            return ClusterRounds.seconds(Optional.empty(), elements, rounds);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted while measuring", e);
+        }
+    }
+
+    private static double inProcess(int elements, int rounds) {
+        List<Cluster> members = InProcessCluster.of(MEMBERS);
+        try (var threads = Executors.newFixedThreadPool(MEMBERS)) {
+            List<Future<Double>> each = members.stream()
+                    .map(member -> threads.submit(() -> ClusterRounds.seconds(Optional.of(member), elements, rounds)))
+                    .toList();
+            double first = each.getFirst().get();
+            for (Future<Double> other : each) {
+                other.get();
+            }
+            return first;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted while measuring", e);
+        } catch (ExecutionException e) {
+            throw new IllegalStateException(e.getCause());
+        } finally {
+            members.forEach(Cluster::close);
+        }
+    }
+}

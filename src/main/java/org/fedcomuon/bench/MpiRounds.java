@@ -1,0 +1,84 @@
+package org.fedcomuon.bench;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.fedcomuon.cluster.mpi.MpiCluster;
+
+/** {@link ClusterRounds} in processes that {@code mpirun} starts, each with this class as its program. */
+public final class MpiRounds {
+    private static final String MPIRUN = "mpirun";
+
+    private MpiRounds() {}
+
+    /** A process's part of it; process 0 prints the seconds of a round. */
+    public static void main(String[] args) throws InterruptedException {
+        try (MpiCluster cluster = MpiCluster.join(1)) {
+            double seconds =
+                    ClusterRounds.seconds(Optional.of(cluster), Integer.parseInt(args[0]), Integer.parseInt(args[1]));
+            if (cluster.self() == 0) {
+                System.out.println(seconds);
+            }
+        }
+    }
+
+    /** Why it cannot be measured here. */
+    static Optional<String> missing() {
+        try {
+            Process process = new ProcessBuilder(MPIRUN, "--version")
+                    .redirectErrorStream(true)
+                    .start();
+            String version = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+            return version.contains("Open MPI") ? Optional.empty() : Optional.of("mpirun is not Open MPI's");
+        } catch (IOException e) {
+            return Optional.of("there is no mpirun; Debian has it in openmpi-bin");
+        }
+    }
+
+    static double seconds(int members, int elements, int rounds) {
+        var command = new ArrayList<>(List.of(
+                MPIRUN,
+                "-np",
+                Integer.toString(members),
+                "--oversubscribe",
+                "--bind-to",
+                "none",
+                "--mca",
+                "mpi_yield_when_idle",
+                "1"));
+        if (System.getProperty("user.name").equals("root")) {
+            command.add("--allow-run-as-root");
+        }
+        command.addAll(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--enable-native-access=ALL-UNNAMED",
+                "--class-path",
+                Stream.of("java.class.path", "jdk.module.path")
+                        .map(System::getProperty)
+                        .filter(path -> path != null && !path.isEmpty())
+                        .collect(Collectors.joining(":")),
+                MpiRounds.class.getName(),
+                Integer.toString(elements),
+                Integer.toString(rounds)));
+        try {
+            Process process = new ProcessBuilder(command)
+                    .redirectError(ProcessBuilder.Redirect.DISCARD)
+                    .start();
+            String out = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+            if (process.waitFor() != 0) {
+                throw new IllegalStateException("mpirun ended with exit code " + process.exitValue());
+            }
+            return Double.parseDouble(out.strip());
+        } catch (IOException e) {
+            throw new IllegalStateException("mpirun cannot be started: " + e.getMessage(), e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted while measuring", e);
+        }
+    }
+}
