@@ -3,10 +3,13 @@ package org.fedcomuon.federation;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
@@ -110,7 +113,10 @@ class ClusterIT {
     @MethodSource("methods")
     void goesOnFromACheckpointHereOrInOneProcess(Method method) throws Exception {
         Result whole = testbed(method).build().run();
-        Path here = directory.resolve("checkpoints");
+        Path here = Files.createDirectory(directory.resolve("checkpoints"));
+        // What members that were killed have left.
+        Files.createFile(here.resolve(".checkpoint-0000000004.member-1.0123456789abcdef.safetensors-part"));
+        Files.createFile(here.resolve("checkpoint-0000000004.member-2"));
         Result stopped = run(3, cluster -> cluster, cluster -> {
             var federation = new Federation[1];
             federation[0] = testbed(method)
@@ -143,16 +149,12 @@ class ClusterIT {
         assertThat(inTwo.communicatedBytes()).isEqualTo(whole.communicatedBytes());
     }
 
-    /** Writes down what leaves a member. */
-    private static final class Listening implements Cluster {
+    /** Something between a member and its cluster. */
+    private abstract static class Forwarding implements Cluster {
         private final Cluster cluster;
-        private final ConcurrentLinkedQueue<Contribution> left;
-        private final AtomicInteger textBytes;
 
-        Listening(Cluster cluster, ConcurrentLinkedQueue<Contribution> left, AtomicInteger textBytes) {
+        Forwarding(Cluster cluster) {
             this.cluster = cluster;
-            this.left = left;
-            this.textBytes = textBytes;
         }
 
         @Override
@@ -167,8 +169,6 @@ class ClusterIT {
 
         @Override
         public Answer meet(Contribution mine) {
-            left.add(mine);
-            textBytes.addAndGet(Wire.header(mine).length);
             return cluster.meet(mine);
         }
 
@@ -180,6 +180,25 @@ class ClusterIT {
         @Override
         public void close() {
             cluster.close();
+        }
+    }
+
+    /** Writes down what leaves a member. */
+    private static final class Listening extends Forwarding {
+        private final ConcurrentLinkedQueue<Contribution> left;
+        private final AtomicInteger textBytes;
+
+        Listening(Cluster cluster, ConcurrentLinkedQueue<Contribution> left, AtomicInteger textBytes) {
+            super(cluster);
+            this.left = left;
+            this.textBytes = textBytes;
+        }
+
+        @Override
+        public Answer meet(Contribution mine) {
+            left.add(mine);
+            textBytes.addAndGet(Wire.header(mine).length);
+            return super.meet(mine);
         }
     }
 
@@ -325,6 +344,118 @@ class ClusterIT {
                                 .build()))
                 .isInstanceOf(MemberFailedException.class)
                 .hasMessageContaining("where member 0 brings");
+    }
+
+    @Test
+    void membersWithOtherDataAreToldApart() {
+        assertThatThrownBy(() -> run(
+                        2,
+                        cluster -> cluster,
+                        cluster -> testbed(AllMethods.fedCoMuon())
+                                .describe("data", "of member " + cluster.self())
+                                .cluster(cluster)
+                                .build()))
+                .isInstanceOf(MemberFailedException.class)
+                .hasMessageContaining("member 1 failed: it does not run what member 0 runs: its data");
+    }
+
+    /** What a member brought to a meeting, and was answered. */
+    private record Meeting(Contribution brought, Answer answered) {}
+
+    private static MemorySegment copy(MemorySegment segment) {
+        return MemorySegment.ofArray(segment.toArray(ValueLayout.JAVA_BYTE));
+    }
+
+    private static Contribution copy(Contribution mine) {
+        return new Contribution(
+                mine.facts(),
+                mine.clients(),
+                mine.weights(),
+                mine.values().stream()
+                        .map(values -> new Contribution.Values(values.name(), copy(values.rows())))
+                        .toList());
+    }
+
+    /** Writes the meetings of a member down. */
+    private static Cluster recording(Cluster cluster, List<Meeting> meetings) {
+        return new Forwarding(cluster) {
+            @Override
+            public Answer meet(Contribution mine) {
+                Contribution brought = copy(mine);
+                Answer answer = super.meet(mine);
+                meetings.add(new Meeting(
+                        brought,
+                        new Answer(
+                                answer.facts(),
+                                answer.weights(),
+                                answer.means().stream().map(ClusterIT::copy).toList())));
+                return answer;
+            }
+        };
+    }
+
+    /** A member that was lost: it is alone, and hears what was answered before. */
+    private static Cluster replaying(Cluster cluster, Iterator<Meeting> meetings) {
+        return new Forwarding(cluster) {
+            @Override
+            public boolean isRejoining() {
+                return true;
+            }
+
+            @Override
+            public Answer meet(Contribution mine) {
+                Meeting before = meetings.next();
+                assertThat(mine.facts().step())
+                        .isEqualTo(before.brought().facts().step());
+                assertThat(mine.weights()).isEqualTo(before.brought().weights());
+                assertThat(mine.values()).hasSameSizeAs(before.brought().values());
+                for (int i = 0; i < mine.values().size(); i++) {
+                    assertThat(mine.values()
+                                    .get(i)
+                                    .rows()
+                                    .mismatch(before.brought().values().get(i).rows()))
+                            .isEqualTo(-1);
+                }
+                return before.answered();
+            }
+        };
+    }
+
+    /** Whichever it is, and though the others have gone on: the first finds checkpoints that it has written itself. */
+    @ParameterizedTest
+    @MethodSource("methods")
+    void aMemberThatStartsAgainBringsWhatItBrought(Method method) throws Exception {
+        int members = 3;
+        Path here = directory.resolve("checkpoints");
+        List<List<Meeting>> meetings = Stream.generate(() -> (List<Meeting>) new ArrayList<Meeting>())
+                .limit(members)
+                .toList();
+        Result whole = run(
+                members,
+                cluster -> recording(cluster, meetings.get(cluster.self())),
+                cluster -> testbed(method).cluster(cluster).checkpoints(here, 1).build());
+        List<Path> kept = new CheckpointStore(here).all();
+        long step = CheckpointStore.step(kept.getFirst());
+        assertThat(step).isEqualTo(20);
+        List<Cluster> clusters = InProcessCluster.of(members);
+        try {
+            for (Cluster cluster : clusters) {
+                Iterator<Meeting> since = meetings.get(cluster.self()).stream()
+                        .dropWhile(meeting -> meeting.brought().facts().step() < step)
+                        .iterator();
+                Result again = testbed(method)
+                        .cluster(replaying(cluster, since))
+                        .checkpoints(here, 1)
+                        .resume(kept.getFirst())
+                        .build()
+                        .run();
+                assertThat(again.sha256()).isEqualTo(whole.sha256());
+                assertThat(since).isExhausted();
+            }
+        } finally {
+            clusters.forEach(Cluster::close);
+        }
+        assertThat(new CheckpointStore(here).all()).isEqualTo(kept);
     }
 
     @Test
