@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.fedcomuon.cli.TrainProcess.awaitCheckpoint;
 import static org.fedcomuon.cli.TrainProcess.end;
 import static org.fedcomuon.cli.TrainProcess.sha256;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -12,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -149,6 +151,25 @@ class SparkIT {
         }
         assertThat(sha256(out)).isEqualTo(expected);
         assertThat(summary(out).get("members").asInt()).isEqualTo(2);
+    }
+
+    @Test
+    void aJarThatSparkShips() throws Exception {
+        List<Path> jars;
+        try (Stream<Path> files = Files.list(SparkServers.HOME.resolveSibling("."))) {
+            jars = files.filter(file -> file.toString().endsWith("-spark.jar")).toList();
+        }
+        assumeTrue(jars.size() == 1, "there is no jar for spark-submit; mvn -Pspark-jar package -DskipTests makes it");
+        Path out = temporary.resolve("run");
+        try (var servers = SparkServers.start(temporary.resolve("servers"))) {
+            var arguments = new ArrayList<>(List.of("train"));
+            arguments.addAll(arguments(out));
+            arguments.addAll(List.of("--cluster", "spark"));
+            Process run = TrainProcess.start(temporary.resolve("log"), servers.submit(jars.getFirst(), arguments));
+            started.add(run);
+            assertThat(end(run)).as(log("log")).isZero();
+        }
+        assertThat(sha256(out)).isEqualTo(expected);
     }
 
     @Test

@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
@@ -63,6 +64,40 @@ final class SparkServers implements AutoCloseable {
         return "spark://127.0.0.1:" + port;
     }
 
+    /** What {@code bin/spark-submit} of a distribution would start, with a jar to ship. */
+    List<String> submit(Path jar, List<String> arguments) throws Exception {
+        var command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-cp",
+                HOME.resolve("jars") + "/*",
+                "org.apache.spark.launcher.Main",
+                "org.apache.spark.deploy.SparkSubmit",
+                "--master",
+                url(),
+                "--conf",
+                "spark.driver.host=127.0.0.1",
+                "--class",
+                "org.fedcomuon.cli.Main",
+                jar.toString()));
+        command.addAll(arguments);
+        Path said = directory.resolve("submit");
+        Process spark = environment(new ProcessBuilder(command))
+                .redirectOutput(said.toFile())
+                .start();
+        assertThat(TrainProcess.end(spark)).isZero();
+        return Stream.of(Files.readString(said).split("\0"))
+                .map(String::strip)
+                .filter(word -> !word.isEmpty())
+                .toList();
+    }
+
+    private static ProcessBuilder environment(ProcessBuilder builder) {
+        builder.environment()
+                .putAll(Map.of(
+                        "SPARK_HOME", HOME.toString(), "SPARK_SCALA_VERSION", "2.13", "SPARK_LOCAL_IP", "127.0.0.1"));
+        return builder;
+    }
+
     private void start(String name, String program, String... arguments) throws IOException {
         var command = new ArrayList<>(List.of(
                 java().toString(),
@@ -74,13 +109,10 @@ final class SparkServers implements AutoCloseable {
                 "--webui-port",
                 "0"));
         command.addAll(List.of(arguments));
-        var builder = new ProcessBuilder(command)
+        started.add(environment(new ProcessBuilder(command))
                 .redirectErrorStream(true)
-                .redirectOutput(directory.resolve(name).toFile());
-        builder.environment().put("SPARK_HOME", HOME.toString());
-        builder.environment().put("SPARK_SCALA_VERSION", "2.13");
-        builder.environment().put("SPARK_LOCAL_IP", "127.0.0.1");
-        started.add(builder.start());
+                .redirectOutput(directory.resolve(name).toFile())
+                .start());
     }
 
     /** Of the oldest JDK that Spark runs on, if it is here; ours otherwise. */
