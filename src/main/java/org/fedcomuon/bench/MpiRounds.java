@@ -13,6 +13,7 @@ import org.fedcomuon.cluster.mpi.MpiCluster;
 /** {@link ClusterRounds} in processes that {@code mpirun} starts, each with this class as its program. */
 public final class MpiRounds {
     private static final String MPIRUN = "mpirun";
+    private static final String ANSWER = "seconds of a round: ";
 
     private MpiRounds() {}
 
@@ -22,7 +23,7 @@ public final class MpiRounds {
             double seconds =
                     ClusterRounds.seconds(Optional.of(cluster), Integer.parseInt(args[0]), Integer.parseInt(args[1]));
             if (cluster.self() == 0) {
-                System.out.println(seconds);
+                System.out.println(ANSWER + seconds);
             }
         }
     }
@@ -57,7 +58,7 @@ public final class MpiRounds {
         command.addAll(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "--enable-native-access=ALL-UNNAMED",
-                "--class-path",
+                "-cp", // mpirun knows java and adds to its class path, but not by the long name
                 Stream.of("java.class.path", "jdk.module.path")
                         .map(System::getProperty)
                         .filter(path -> path != null && !path.isEmpty())
@@ -66,14 +67,16 @@ public final class MpiRounds {
                 Integer.toString(elements),
                 Integer.toString(rounds)));
         try {
-            Process process = new ProcessBuilder(command)
-                    .redirectError(ProcessBuilder.Redirect.DISCARD)
-                    .start();
+            Process process =
+                    new ProcessBuilder(command).redirectErrorStream(true).start();
             String out = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-            if (process.waitFor() != 0) {
-                throw new IllegalStateException("mpirun ended with exit code " + process.exitValue());
-            }
-            return Double.parseDouble(out.strip());
+            int status = process.waitFor();
+            return out.lines()
+                    .filter(line -> status == 0 && line.startsWith(ANSWER))
+                    .mapToDouble(line -> Double.parseDouble(line.substring(ANSWER.length())))
+                    .findFirst()
+                    .orElseThrow(() -> new IllegalStateException(
+                            "mpirun ended with exit code %d: %s".formatted(status, out.strip())));
         } catch (IOException e) {
             throw new IllegalStateException("mpirun cannot be started: " + e.getMessage(), e);
         } catch (InterruptedException e) {

@@ -204,8 +204,8 @@ class SparkIT {
         var unfit = new ArrayList<>(arguments(temporary.resolve("unfit")));
         unfit.addAll(List.of("--memory-limit", "0.1"));
         Process noMemory = train("memory", TWO_EXECUTORS, unfit);
-        assertThat(end(noMemory)).isEqualTo(Failures.RUN_FAILED);
-        assertThat(log("memory")).containsPattern("fedcomuon: member \\d on \\S+ failed: this run needs");
+        assertThat(end(noMemory)).isEqualTo(Failures.BAD_INPUT);
+        assertThat(log("memory")).containsPattern("fedcomuon: member \\d on \\S+: this run needs");
 
         Process unknown = train("unknown", "sparkle", arguments(temporary.resolve("unknown run")));
         assertThat(end(unknown)).isEqualTo(Failures.BAD_INPUT);

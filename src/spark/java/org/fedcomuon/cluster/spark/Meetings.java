@@ -15,6 +15,7 @@ import org.fedcomuon.cluster.Facts;
 import org.fedcomuon.cluster.MemberFailedException;
 import org.fedcomuon.cluster.OrderedMean;
 import org.fedcomuon.cluster.Wire;
+import org.fedcomuon.experiment.ConfigurationException;
 import org.fedcomuon.federation.Listener;
 
 /**
@@ -60,6 +61,7 @@ final class Meetings implements AutoCloseable {
      * All of them, until the members are done.
      *
      * @throws MemberFailedException when one cannot go on
+     * @throws ConfigurationException when one cannot begin
      */
     void run(BooleanSupplier stopping) {
         OptionalLong saved = OptionalLong.empty(); // the step whose checkpoint was under way at the last meeting
@@ -113,8 +115,10 @@ final class Meetings implements AutoCloseable {
 
     private static void requireAllHere(List<Said> brought) {
         for (Said said : brought) {
-            if (said.kind() == Said.Kind.FAILED) {
-                throw new MemberFailedException("%s failed: %s".formatted(said.who(), said.failure()));
+            switch (said.kind()) {
+                case MEETING, DONE -> {}
+                case REFUSED -> throw new ConfigurationException(said.failure());
+                case FAILED -> throw new MemberFailedException(said.failure());
             }
         }
         for (Said said : brought) {

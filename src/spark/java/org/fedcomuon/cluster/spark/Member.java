@@ -85,13 +85,9 @@ final class Member implements Cluster {
                 order.program().run(this, start);
                 say(Said.isDone(self, host));
             } catch (Throwable e) { // for the driver to report
-                say(Said.failed(self, host, reason(e)));
+                say(Said.failed(self, host, e));
             }
         });
-    }
-
-    private static String reason(Throwable e) {
-        return e instanceof RuntimeException && e.getMessage() != null ? e.getMessage() : e.toString();
     }
 
     /**

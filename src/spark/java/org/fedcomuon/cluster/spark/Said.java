@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Optional;
 import org.fedcomuon.cluster.Contribution;
 import org.fedcomuon.cluster.Wire;
+import org.fedcomuon.experiment.ConfigurationException;
 
 /**
  * What a member returns from a job: all that leaves it. The values of a contribution stay outside the heap on both
@@ -26,6 +27,8 @@ public final class Said implements Externalizable {
         MEETING,
         /** It has done all that there was to do. */
         DONE,
+        /** It cannot begin with what it was given. */
+        REFUSED,
         /** It cannot go on. */
         FAILED
     }
@@ -57,8 +60,14 @@ public final class Said implements Externalizable {
         return new Said(member, host, Kind.DONE, Optional.empty(), "");
     }
 
-    static Said failed(int member, String host, String reason) {
-        return new Said(member, host, Kind.FAILED, Optional.empty(), reason);
+    static Said failed(int member, String host, Throwable failure) {
+        String message = failure.getMessage();
+        return new Said(
+                member,
+                host,
+                failure instanceof ConfigurationException ? Kind.REFUSED : Kind.FAILED,
+                Optional.empty(),
+                failure instanceof RuntimeException && message != null ? message : failure.toString());
     }
 
     /** The same with what there is to tell beside it. */
@@ -78,9 +87,9 @@ public final class Said implements Externalizable {
         return contribution.orElseThrow();
     }
 
-    /** Why it cannot go on. */
+    /** Who cannot go on, and why. */
     String failure() {
-        return failure;
+        return "%s: %s".formatted(who(), failure);
     }
 
     /** For whoever watches the run. */

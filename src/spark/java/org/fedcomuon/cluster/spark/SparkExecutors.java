@@ -48,7 +48,7 @@ record SparkExecutors(int count, int cores) {
             if (now - start > PATIENCE) {
                 throw new ConfigurationException(
                         ("--cluster %s: %s executors have come within %d s; are there workers with"
-                                        + " free cores, and a JDK at %s, which spark.executorEnv.JAVA_HOME names?")
+                                        + " free cores, and a JDK >= 25.0.3 at %s, which spark.executorEnv.JAVA_HOME names?")
                                 .formatted(
                                         spark.master(),
                                         here.isEmpty() ? "no" : "only " + here.size(),

@@ -2,6 +2,7 @@ package org.fedcomuon.cluster.spark;
 
 import java.io.File;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Optional;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -63,23 +64,21 @@ final class SparkSettings {
 
     /** Ours and what we need, as this process has it, without Spark's own; empty when it was shipped in a jar. */
     static String classPath() {
-        String spark = Optional.ofNullable(System.getenv("SPARK_HOME")).orElse("/no such directory") + File.separator;
+        Path spark = Path.of(Optional.ofNullable(System.getenv("SPARK_HOME")).orElse("/no such directory"), "jars");
         String own = SparkSettings.class
                 .getProtectionDomain()
                 .getCodeSource()
                 .getLocation()
                 .getPath();
-        String all = System.getProperty("java.class.path");
-        boolean ours = Pattern.compile(File.pathSeparator, Pattern.LITERAL)
-                .splitAsStream(all)
-                .anyMatch(entry ->
-                        Path.of(entry).toAbsolutePath().equals(Path.of(own).toAbsolutePath()));
-        return !ours
+        List<Path> entries = Pattern.compile(File.pathSeparator, Pattern.LITERAL)
+                .splitAsStream(System.getProperty("java.class.path"))
+                .map(entry -> Path.of(entry).toAbsolutePath())
+                .toList();
+        return !entries.contains(Path.of(own).toAbsolutePath())
                 ? ""
-                : Pattern.compile(File.pathSeparator, Pattern.LITERAL)
-                        .splitAsStream(all)
-                        .filter(entry -> !entry.startsWith(spark + "jars"))
-                        .map(entry -> Path.of(entry).toAbsolutePath().toString())
+                : entries.stream()
+                        .filter(entry -> !entry.startsWith(spark))
+                        .map(Path::toString)
                         .collect(Collectors.joining(File.pathSeparator));
     }
 }

@@ -67,13 +67,16 @@ public final class SparkTraining implements TrainingEngine {
                     }
                 }
             });
-            run(job, spark, listener, notes);
+            try {
+                run(job, spark, listener, notes);
+            } finally {
+                ending = true;
+                done.countDown();
+            }
         } catch (RuntimeException | IOException | InterruptedException e) {
             throw e;
         } catch (Exception e) { // Scala does not declare what it throws
             throw explained(e);
-        } finally {
-            done.countDown();
         }
     }
 
@@ -100,12 +103,9 @@ public final class SparkTraining implements TrainingEngine {
         Start start = new Start(job.resume().map(CheckpointStore::step).orElse(0L), 0);
         try (var meetings = new Meetings(spark, places, order, start, listener, notes)) {
             meetings.run(() -> stopping);
-        } catch (MemberFailedException e) {
+        } catch (MemberFailedException | ConfigurationException e) {
             places.foreachPartition(new End(order, String.valueOf(e.getMessage())));
             throw e;
-        } finally {
-            ending = true;
-            done.countDown();
         }
     }
 
