@@ -177,6 +177,10 @@ class SparkIT {
         Path out = temporary.resolve("run");
         Process run = train("log", TWO_EXECUTORS, arguments(out));
         assertThat(awaitCheckpoint(run, out, List.of())).as(log("log")).isNotEmpty();
+        // A terminal's Ctrl-C would reach the executors too, and they must not mind.
+        var interrupt = new ArrayList<>(List.of("kill", "-INT"));
+        run.children().forEach(executor -> interrupt.add(Long.toString(executor.pid())));
+        assertThat(end(new ProcessBuilder(interrupt).start())).isZero();
         run.destroy(); // SIGTERM
         end(run);
         assertThat(summary(out).get("stopped").asBoolean()).as(log("log")).isTrue();

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.util.SignalUtils;
 import org.fedcomuon.cluster.Answer;
 import org.fedcomuon.cluster.Cluster;
 import org.fedcomuon.cluster.Contribution;
@@ -19,6 +20,11 @@ import org.jspecify.annotations.Nullable;
 final class Member implements Cluster {
     /** Of this executor, by run and number. Spark offers tasks no other place to find what an earlier one left. */
     private static final Map<String, Member> HERE = new ConcurrentHashMap<>();
+
+    static {
+        // A terminal's Ctrl-C reaches executors on its machine too; it is the driver who tells members to stop.
+        SignalUtils.register("INT", () -> true);
+    }
 
     private final Order order;
     private final int self;
