@@ -97,6 +97,11 @@ public final class Main implements Runnable {
         private boolean gpu;
 
         @Option(
+                names = "--soak",
+                description = "Only those of chance, for as long as it takes: mutated files, processes killed.")
+        private boolean soak;
+
+        @Option(
                 names = "--devices",
                 paramLabel = "D",
                 description = "With --gpu: on these instead, such as cuda:1 or cudasim:0,cudasim:1.")
@@ -104,8 +109,11 @@ public final class Main implements Runnable {
 
         @Override
         public void run() {
-            throw new UsageException("'test' is the launcher's to do: ./fedcomuon test%s%s"
-                    .formatted(gpu ? " --gpu" : "", devices.isEmpty() ? "" : " --devices " + devices));
+            throw new UsageException("'test' is the launcher's to do: ./fedcomuon test%s%s%s"
+                    .formatted(
+                            gpu ? " --gpu" : "",
+                            soak ? " --soak" : "",
+                            devices.isEmpty() ? "" : " --devices " + devices));
         }
     }
 }

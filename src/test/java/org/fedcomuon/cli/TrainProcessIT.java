@@ -12,8 +12,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.regex.Pattern;
+import org.fedcomuon.Soak;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.json.JsonMapper;
@@ -22,6 +24,8 @@ import tools.jackson.databind.json.JsonMapper;
 class TrainProcessIT {
     private static final long SEED = Long.getLong("tests.seed", 16_11_2026L);
     private static final int SIGINT = 2;
+    private static final int KILLS = 3; // of a run
+    private static final int RUNS = Soak.times(1, 67);
 
     @TempDir
     private static Path whole;
@@ -77,12 +81,18 @@ class TrainProcessIT {
     }
 
     @Test
+    @Tag(Soak.TAG)
     void killedAtRandomMomentsAndResumedToTheSameBits() throws Exception {
-        Path out = temporary.resolve("run");
         var random = new Random(SEED);
+        for (int run = 0; run < RUNS; run++) {
+            killAndResume(temporary.resolve("run" + run), random);
+        }
+    }
+
+    private void killAndResume(Path out, Random random) throws Exception {
         List<String> arguments = arguments(out);
         List<String> seen = List.of();
-        for (int kill = 0; kill < 3; kill++) {
+        for (int kill = 0; kill < KILLS; kill++) {
             Process victim = begin("log" + kill, arguments);
             seen = awaitCheckpoint(victim, out, seen);
             Thread.sleep(random.nextInt(100));

@@ -15,9 +15,11 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import org.assertj.core.api.AbstractThrowableAssert;
+import org.fedcomuon.Soak;
 import org.fedcomuon.data.Cifar10Source.Kind;
 import org.fedcomuon.format.MalformedFileException;
 import org.fedcomuon.format.PngEncoder;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -28,7 +30,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class Cifar10Test {
     private static final long SEED = Long.getLong("tests.seed", 16_11_2026L);
     /** Of each kind. */
-    private static final int MUTATIONS = 5_000;
+    private static final int MUTATIONS = Soak.mutations(5_000);
 
     private static final List<byte[]> BINARY = SmallCifar10.binary(4, 1);
     private static final List<byte[]> SHEETS = SmallCifar10.sheets(BINARY, 3);
@@ -225,6 +227,7 @@ class Cifar10Test {
 
     @ParameterizedTest
     @EnumSource(Kind.class)
+    @Tag(Soak.TAG)
     void mutationsAreReadOrRefused(Kind kind) throws IOException {
         var random = new Random(SEED);
         List<byte[]> binary = SmallCifar10.binary(1, 5);

@@ -15,7 +15,9 @@ import java.util.Random;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.assertj.core.api.AbstractThrowableAssert;
+import org.fedcomuon.Soak;
 import org.fedcomuon.format.MalformedFileException;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -24,7 +26,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 class WikiText2Test {
     private static final long SEED = Long.getLong("tests.seed", 16_11_2026L);
-    private static final int MUTATIONS = 10_000;
+    private static final int MUTATIONS = Soak.mutations(10_000);
 
     private static final Path RESOURCES = Path.of("src/main/resources/org/fedcomuon/data/wikitext2");
 
@@ -315,6 +317,7 @@ class WikiText2Test {
     // ---- whatever comes
 
     @Test
+    @Tag(Soak.TAG)
     void mutationsAreReadOrRefused() throws IOException {
         var random = new Random(SEED);
         write("test.txt", TEST);

@@ -20,6 +20,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.zip.GZIPOutputStream;
 import org.assertj.core.api.AbstractThrowableAssert;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.fedcomuon.Soak;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -29,7 +31,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Files built byte by byte, and everything that is not such a file. */
 class IdxTest {
     private static final long SEED = Long.getLong("tests.seed", 16_11_2026L);
-    private static final int MUTATIONS = 5_000;
+    private static final int MUTATIONS = Soak.mutations(5_000);
 
     private static final Path NAME = Path.of("some", "images");
     private static final Idx.Rule ANY = _ -> Optional.empty();
@@ -233,6 +235,7 @@ class IdxTest {
     // ---- whatever comes
 
     @Test
+    @Tag(Soak.TAG)
     void mutationsAreReadOrRefused() {
         var random = new Random(SEED);
         List<byte[]> originals = List.of(IMAGES, LABELS, gzip(IMAGES), gzip(LABELS));

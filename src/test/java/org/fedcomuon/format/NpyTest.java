@@ -26,7 +26,9 @@ import java.util.List;
 import java.util.Random;
 import java.util.stream.Stream;
 import org.assertj.core.api.AbstractThrowableAssert;
+import org.fedcomuon.Soak;
 import org.fedcomuon.device.ElementType;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -37,7 +39,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Files built byte by byte after NumPy's description of the format, and everything that is not such a file. */
 class NpyTest {
     private static final long SEED = Long.getLong("tests.seed", 25_07_2026L);
-    private static final int MUTATIONS = 20_000;
+    private static final int MUTATIONS = Soak.mutations(20_000);
 
     private static final ValueLayout.OfFloat FLOAT =
             ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -498,7 +500,8 @@ class NpyTest {
 
     /** Whatever is in a file, it is read or refused, in no time and with no more memory than the file is long. */
     @Test
-    @Timeout(120)
+    @Timeout(1200)
+    @Tag(Soak.TAG)
     void mutationsAreReadOrRefused() throws IOException {
         var random = new Random(SEED);
         List<byte[]> originals = List.of(

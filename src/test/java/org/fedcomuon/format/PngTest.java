@@ -18,6 +18,8 @@ import java.util.Optional;
 import java.util.Random;
 import org.assertj.core.api.AbstractThrowableAssert;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.fedcomuon.Soak;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -27,7 +29,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** What an encoder written for this test makes, and everything that is not such a file. */
 class PngTest {
     private static final long SEED = Long.getLong("tests.seed", 16_11_2026L);
-    private static final int MUTATIONS = 10_000;
+    private static final int MUTATIONS = Soak.mutations(10_000);
 
     private static final Path NAME = Path.of("some", "sheet.png");
     private static final Png.Rule ANY = _ -> Optional.empty();
@@ -274,6 +276,7 @@ class PngTest {
 
     /** Bytes of the file, of which most are found by a checksum; and of what is in its chunks, with right checksums. */
     @Test
+    @Tag(Soak.TAG)
     void mutationsAreReadOrRefused() {
         var random = new Random(SEED);
         byte[] raw = PngEncoder.filtered(PIXELS, 3, 0, 1, 2, 3, 4);

@@ -35,6 +35,8 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.assertj.core.api.AbstractThrowableAssert;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.fedcomuon.Soak;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -45,7 +47,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Files built byte by byte after the description of the format, what the writer makes, and everything else. */
 class SafetensorsTest {
     private static final long SEED = Long.getLong("tests.seed", 25_07_2026L);
-    private static final int MUTATIONS = 2_000;
+    private static final int MUTATIONS = Soak.mutations(2_000);
 
     private static final String SIX_FLOATS = "{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}";
     private static final String HEADER = "{\"w\":" + SIX_FLOATS + "}";
@@ -488,6 +490,7 @@ class SafetensorsTest {
     /** Whatever is in a file, it is read or refused, in no time and with no more memory than the file is long. */
     @Test
     @Timeout(120)
+    @Tag(Soak.TAG)
     void mutationsAreReadOrRefused() throws IOException {
         var random = new Random(SEED);
         byte[] sealed = Files.readAllBytes(write(

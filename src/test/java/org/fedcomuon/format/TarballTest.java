@@ -17,7 +17,9 @@ import java.util.function.Consumer;
 import java.util.stream.Stream;
 import java.util.zip.GZIPOutputStream;
 import org.assertj.core.api.AbstractThrowableAssert;
+import org.fedcomuon.Soak;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -26,7 +28,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Archives built block by block, and everything that should not be unpacked. */
 class TarballTest {
     private static final long SEED = Long.getLong("tests.seed", 16_11_2026L);
-    private static final int MUTATIONS = 3_000;
+    private static final int MUTATIONS = Soak.mutations(3_000);
 
     private static final String WANTED = "package/data/wanted";
     private static final byte[] CONTENT = "what is wanted".getBytes(StandardCharsets.US_ASCII);
@@ -244,6 +246,7 @@ class TarballTest {
     }
 
     @Test
+    @Tag(Soak.TAG)
     void mutationsAreUnpackedOrRefused() throws IOException {
         var random = new Random(SEED);
         byte[] original = concat(entry("a", '0', "x"), entry(WANTED, '0', CONTENT), new byte[1024]);
