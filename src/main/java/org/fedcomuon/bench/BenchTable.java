@@ -6,6 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeSet;
 import java.util.function.Predicate;
 
@@ -14,7 +15,6 @@ import java.util.function.Predicate;
  * is best for it, and over runs from the least to the greatest. So that no figure is copied by hand.
  */
 public final class BenchTable {
-    private static final String BEGIN = "<!-- bench: made by ./fedcomuon bench --table -->";
     private static final String END = "<!-- bench: end -->";
 
     /** A row's name before its first colon, and after it. */
@@ -84,6 +84,18 @@ public final class BenchTable {
         }
     }
 
+    /** Of one suite alone. */
+    public static List<Run> only(String suite, List<Run> runs) {
+        return runs.stream()
+                .map(run -> new Run(
+                        run.date(),
+                        run.reports().stream()
+                                .filter(report -> report.suite().equals(suite))
+                                .toList()))
+                .filter(run -> !run.reports().isEmpty())
+                .toList();
+    }
+
     /** The table, with what it was measured on and when. */
     public static String of(List<Run> runs) {
         var days = new TreeSet<LocalDate>();
@@ -91,8 +103,9 @@ public final class BenchTable {
         runs.forEach(run -> {
             days.add(run.date());
             run.reports().stream()
-                    .filter(report -> report.device().startsWith("cpu"))
-                    .forEach(report -> machines.add(report.device()));
+                    .map(BenchReport::device)
+                    .filter(device -> device.contains("(")) // the others only say which device it was
+                    .forEach(machines::add);
         });
         var text = new StringBuilder("Measured on %s, %s; from the least to the greatest of %s.%n%n"
                 .formatted(
@@ -139,14 +152,17 @@ public final class BenchTable {
     /**
      * A text whose part between two lines is replaced by a table.
      *
+     * @param suite that the table is of, if it is of one: it may have lines of its own in the text
      * @throws IllegalArgumentException when it has no such lines
      */
-    public static String into(String text, String table) {
-        int begin = text.indexOf(BEGIN);
-        int end = text.indexOf(END);
-        if (begin < 0 || end < begin) {
-            throw new IllegalArgumentException("there is no line %s before a line %s".formatted(BEGIN, END));
+    public static String into(String text, String table, Optional<String> suite) {
+        String name = suite.map(each -> " " + each).orElse("");
+        String first = "<!-- bench%s: made by ./fedcomuon bench%s --table -->".formatted(name, name);
+        int begin = text.indexOf(first);
+        int end = text.indexOf(END, Math.max(begin, 0));
+        if (begin < 0 || end < 0) {
+            throw new IllegalArgumentException("there is no line %s before a line %s".formatted(first, END));
         }
-        return text.substring(0, begin + BEGIN.length()) + '\n' + table + text.substring(end);
+        return text.substring(0, begin + first.length()) + '\n' + table + text.substring(end);
     }
 }

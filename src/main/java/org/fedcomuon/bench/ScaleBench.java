@@ -84,7 +84,7 @@ public final class ScaleBench {
         }
         return new BenchReport(
                 "scale",
-                device.name(),
+                device.toString(),
                 """
                 A thousand client steps, with a matrix of %d x %d; the ratio is against the first of a series, and 1 is a cost that \
                 does not grow. Devices are virtual ones on the same cores.""".formatted(rows, cols),

@@ -62,7 +62,9 @@ final class BenchCommand implements Runnable {
             names = "--table",
             paramLabel = "FILE",
             arity = "1..*",
-            description = "Measure nothing; make a table in Markdown of what --json has left in these files.")
+            description =
+                    "Measure nothing; make a table in Markdown of what --json has left in these files, of one suite or of"
+                            + " all.")
     private List<Path> table = List.of();
 
     @Option(
@@ -92,8 +94,15 @@ final class BenchCommand implements Runnable {
         }
         PrintWriter out = spec.commandLine().getOut();
         if (!table.isEmpty()) {
-            String text = BenchTable.of(table.stream().map(BenchFile::read).toList());
-            into.ifPresentOrElse(file -> BenchFile.replaceTable(file, text), () -> out.print(text));
+            Optional<String> one = suite == Suite.all ? Optional.empty() : Optional.of(suite.toString());
+            List<BenchTable.Run> runs = table.stream().map(BenchFile::read).toList();
+            List<BenchTable.Run> chosen =
+                    one.map(name -> BenchTable.only(name, runs)).orElse(runs);
+            if (chosen.isEmpty()) {
+                throw new UsageException("--table: none of the files has a run of %s".formatted(suite));
+            }
+            String text = BenchTable.of(chosen);
+            into.ifPresentOrElse(file -> BenchFile.replaceTable(file, text, one), () -> out.print(text));
             out.flush();
             return;
         }

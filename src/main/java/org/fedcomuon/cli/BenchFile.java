@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.fedcomuon.bench.BenchReport;
 import org.fedcomuon.bench.BenchTable;
 import tools.jackson.core.JacksonException;
@@ -82,9 +83,9 @@ final class BenchFile {
         }
     }
 
-    static void replaceTable(Path file, String table) {
+    static void replaceTable(Path file, String table, Optional<String> suite) {
         try {
-            WholeFile.write("--into", file, BenchTable.into(Files.readString(file), table));
+            WholeFile.write("--into", file, BenchTable.into(Files.readString(file), table, suite));
         } catch (NoSuchFileException e) {
             throw new UsageException("--into %s: no such file".formatted(file));
         } catch (IOException e) {

@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.fedcomuon.bench.BenchReport;
 import org.fedcomuon.bench.BenchTable;
 import org.junit.jupiter.api.Test;
@@ -61,27 +62,37 @@ class BenchFileTest {
                 .contains("| mnist, fedcomuon | 2.00 to 2.20 | |")
                 .contains("| 1e+08 elements, d = 1: compose_momentum | 0.97 | |")
                 .doesNotContain("| 1e+08 elements, d = 1: triad |");
+        assertThat(BenchTable.of(BenchTable.only("compose", List.of(BenchFile.read(run("a.json", 1))))))
+                .contains("compose_momentum")
+                .doesNotContain("mnist");
     }
 
     @Test
     void goesBetweenTheLinesThatSaySo() throws Exception {
         Path readme = Files.writeString(directory.resolve("README.md"), """
                 before
+                <!-- bench round: made by ./fedcomuon bench round --table -->
+                old rounds
+                <!-- bench: end -->
                 <!-- bench: made by ./fedcomuon bench --table -->
                 old
                 <!-- bench: end -->
                 after
                 """);
-        BenchFile.replaceTable(readme, "new\n");
+        BenchFile.replaceTable(readme, "new\n", Optional.empty());
+        BenchFile.replaceTable(readme, "new rounds\n", Optional.of("round"));
         assertThat(readme).hasContent("""
                 before
+                <!-- bench round: made by ./fedcomuon bench round --table -->
+                new rounds
+                <!-- bench: end -->
                 <!-- bench: made by ./fedcomuon bench --table -->
                 new
                 <!-- bench: end -->
                 after
                 """);
         Path other = Files.writeString(directory.resolve("other.md"), "nothing\n");
-        assertThatThrownBy(() -> BenchFile.replaceTable(other, "new\n"))
+        assertThatThrownBy(() -> BenchFile.replaceTable(other, "new\n", Optional.empty()))
                 .isInstanceOf(UsageException.class)
                 .hasMessageContaining("other.md")
                 .hasMessageContaining("bench: end");
