@@ -74,6 +74,16 @@ class PresetMutationsTest {
         return texts;
     }
 
+    /** The library that reads YAML trips over one that lies across the end of its buffer. */
+    @Test
+    void aCharacterOfTwoHalvesMayBeAnywhere() throws IOException {
+        String preset = presets().getFirst();
+        for (int before = 900; before < 2200; before++) {
+            String text = "#%s\ud83d\ude00\n%s".formatted("x".repeat(before), preset);
+            assertThat(Preset.parse("mine.yaml", text).settings()).containsEntry("data", "mnist");
+        }
+    }
+
     @Test
     @Tag(Soak.TAG)
     void mutationsAreReadOrRefused() throws IOException {
