@@ -6,11 +6,16 @@ public final class ConfigurationException extends RuntimeException {
 
     /** Creates one. */
     public ConfigurationException(String message) {
-        super(message);
+        super(line(message));
     }
 
     /** Creates one with what made it known. */
     public ConfigurationException(String message, Throwable cause) {
-        super(message, cause);
+        super(line(message), cause);
+    }
+
+    /** What it quotes may be the user's, with line breaks in it. */
+    private static String line(String message) {
+        return message.replaceAll("\\R", " ");
     }
 }
