@@ -99,7 +99,13 @@ public final class ClusterBench {
                 .ifPresentOrElse(
                         reason -> notes.add("MPI is not measured: " + reason),
                         () -> all.put("MPI", (elements, rounds) -> MpiRounds.seconds(MEMBERS, elements, rounds)));
-        for (Engine engine : ServiceLoader.load(Engine.class)) {
+        List<Engine> engines = ServiceLoader.load(Engine.class).stream()
+                .map(ServiceLoader.Provider::get)
+                .toList();
+        if (engines.isEmpty()) {
+            notes.add("Spark is not measured: it is not on the class path, where ./fedcomuon bench cluster puts it");
+        }
+        for (Engine engine : engines) {
             all.put(engine.name(), (elements, rounds) -> engine.seconds(MEMBERS, elements, rounds));
         }
         return all;
