@@ -2,6 +2,7 @@
 @SuppressWarnings("requires-automatic") // JCuda has no module descriptors
 module org.fedcomuon {
     requires info.picocli;
+    requires java.logging;
     requires jdk.jfr;
     requires static jcublas;
     requires static jcuda;
@@ -10,6 +11,7 @@ module org.fedcomuon {
     requires org.bytedeco.openblas;
     requires static org.bytedeco.pytorch;
     requires static org.jspecify;
+    requires org.slf4j;
     requires tools.jackson.databind;
     requires tools.jackson.dataformat.yaml;
 

@@ -91,7 +91,7 @@ record GradientWork(WorkList work, double maskElements, List<Integer> recorded) 
         Problem problem = problem(network.asOnGpu(), inputs, adaptation, batch);
         try (Arena arena = Arena.ofShared()) {
             Point w = point(network, arena);
-            w.values().set(Initialization.uniform(network.layout(), SEED));
+            w.values().set(Initialization.uniform(network.layout(), SEED).toArray());
             Point gradient = point(network, arena);
             Client client = problem.client(0);
             var xi = new Sample(SEED, 0, Sample.Stream.INNER, 0);

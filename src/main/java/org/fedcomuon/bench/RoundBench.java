@@ -75,7 +75,8 @@ public final class RoundBench {
     }
 
     private List<BenchReport.Row> contest(RoundTask task, RoundTask.Algorithm algorithm) {
-        float[] initial = Initialization.uniform(task.network().layout(), RoundTask.SEED);
+        float[] initial =
+                Initialization.uniform(task.network().layout(), RoundTask.SEED).toArray();
         int steps = task.rounds() * RoundTask.TAU;
         try (var loop = new TorchRounds(
                 task.network(),
@@ -122,7 +123,12 @@ public final class RoundBench {
 
     private Map<String, Double> ours(RoundTask task, Method method, int steps) {
         var done = new ArrayList<Round>();
-        train(task, method, Initialization.uniform(task.network().layout(), RoundTask.SEED), steps, done::add);
+        train(
+                task,
+                method,
+                Initialization.uniform(task.network().layout(), RoundTask.SEED).toArray(),
+                steps,
+                done::add);
         Round all = done.getLast();
         double track = all.stepSeconds() - all.gradientSeconds() - all.orthogonalizeSeconds() - all.exchangeSeconds();
         return parts(all.seconds(), all.gradientSeconds(), track, all.orthogonalizeSeconds(), all.exchangeSeconds());

@@ -1,7 +1,10 @@
 package org.fedcomuon.cli;
 
 import java.util.List;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 import java.util.stream.Stream;
+import org.fedcomuon.federation.Federation;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -33,6 +36,9 @@ import picocli.CommandLine.Spec;
 public final class Main implements Runnable {
     private static final String VERBOSE = "--verbose";
 
+    /** Its log says what a command shows in its own way. Held, because a level is forgotten with its logger. */
+    private static final Logger OF_RUNS = Logger.getLogger(Federation.class.getName());
+
     @Spec
     private CommandSpec spec;
 
@@ -45,6 +51,7 @@ public final class Main implements Runnable {
 
     /** Runs one command and exits with its exit code. */
     public static void main(String[] args) {
+        OF_RUNS.setLevel(Level.OFF);
         System.exit(run(commandLine(), args));
     }
 

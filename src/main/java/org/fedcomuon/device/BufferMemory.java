@@ -1,17 +1,18 @@
 package org.fedcomuon.device;
 
-import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The memory behind a {@link Buffer}, apart from it so that it can be freed when the buffer has been forgotten. A
  * shared arena stands guard: it refuses to close while a native call works on the memory, and to be used once closed.
  */
 final class BufferMemory implements AutoCloseable, Runnable {
-    private static final System.Logger LOG = System.getLogger(Buffer.class.getName());
+    private static final Logger LOG = LoggerFactory.getLogger(Buffer.class);
 
     private final DeviceMemory owner;
     private final String label;
@@ -77,7 +78,7 @@ final class BufferMemory implements AutoCloseable, Runnable {
     @Override
     public void run() {
         if (!closed.get()) {
-            LOG.log(Level.WARNING, "{0}: buffer never closed, freed now: {1}", owner.deviceName(), describe());
+            LOG.warn("{}: buffer never closed, freed now: {}", owner.deviceName(), describe());
             close();
         }
     }

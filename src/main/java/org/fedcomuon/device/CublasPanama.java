@@ -231,7 +231,7 @@ final class CublasPanama implements CublasBinding {
         handle = MemorySegment.NULL;
         int status = CudaStatus.of(() -> (int) destroy.invokeExact(old));
         if (status != CublasNative.CUBLAS_STATUS_SUCCESS()) {
-            CudaStatus.LOG.log(System.Logger.Level.WARNING, "{0}: cublasDestroy answered {1}", title, words(status));
+            CudaStatus.LOG.warn("{}: cublasDestroy answered {}", title, words(status));
         }
     }
 }

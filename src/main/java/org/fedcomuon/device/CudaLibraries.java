@@ -1,6 +1,5 @@
 package org.fedcomuon.device;
 
-import java.lang.System.Logger.Level;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -172,8 +171,7 @@ final class CudaLibraries implements VendorLibraries {
             throw new DeviceException.LibraryMissing(
                     "%s: %s; nor through JCuda: %s".formatted(vendor.title(), reason, e.getMessage()));
         }
-        CudaStatus.LOG.log(
-                Level.INFO, "{0}: {1} is called through JCuda, because: {2}", device, vendor.title(), reason);
+        CudaStatus.LOG.info("{}: {} is called through JCuda, because: {}", device, vendor.title(), reason);
         return found;
     }
 

@@ -4,10 +4,12 @@ import java.lang.foreign.MemorySegment;
 import org.fedcomuon.internal.bindings.cublas.CublasNative;
 import org.fedcomuon.internal.bindings.cusolver.CusolverNative;
 import org.fedcomuon.internal.bindings.nccl.NcclNative;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Calls of NVIDIA's libraries, and what becomes of the codes they answer with. */
 final class CudaStatus {
-    static final System.Logger LOG = System.getLogger(CudaStatus.class.getName());
+    static final Logger LOG = LoggerFactory.getLogger(CudaStatus.class);
 
     private CudaStatus() {}
 

@@ -85,8 +85,7 @@ final class CusolverPanama implements CusolverBinding {
         destroy.push(() -> {
             int ended = CudaStatus.of(() -> (int) end.invokeExact(object));
             if (ended != CusolverNative.CUSOLVER_STATUS_SUCCESS()) {
-                CudaStatus.LOG.log(
-                        System.Logger.Level.WARNING, "{0}: {1} answered {2}", device, destroyer, String.valueOf(ended));
+                CudaStatus.LOG.warn("{}: {} answered {}", device, destroyer, String.valueOf(ended));
             }
         });
         return object;

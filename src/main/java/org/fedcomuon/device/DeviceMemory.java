@@ -2,7 +2,6 @@ package org.fedcomuon.device;
 
 import static java.util.stream.Collectors.joining;
 
-import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -11,13 +10,15 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A native context and the memory it has given out. Apart from {@link NativeDevice} so that both can be freed when the
  * device has been forgotten. Allocating and freeing work on any thread.
  */
 final class DeviceMemory implements AutoCloseable, Runnable {
-    private static final System.Logger LOG = System.getLogger(Device.class.getName());
+    private static final Logger LOG = LoggerFactory.getLogger(Device.class);
 
     private final String deviceName;
     private final Arena arena = Arena.ofShared();
@@ -143,9 +144,8 @@ final class DeviceMemory implements AutoCloseable, Runnable {
         }
         List<BufferMemory> left = List.copyOf(open);
         if (!left.isEmpty()) {
-            LOG.log(
-                    Level.WARNING,
-                    "{0} closed with {1} buffers open, freed now: {2}",
+            LOG.warn(
+                    "{} closed with {} buffers open, freed now: {}",
                     deviceName,
                     left.size(),
                     left.stream().map(BufferMemory::describe).sorted().collect(joining(", ")));
@@ -161,7 +161,7 @@ final class DeviceMemory implements AutoCloseable, Runnable {
     @Override
     public void run() {
         if (!closed.get()) {
-            LOG.log(Level.WARNING, "{0}: device never closed, closed now", deviceName);
+            LOG.warn("{}: device never closed, closed now", deviceName);
             close();
         }
     }

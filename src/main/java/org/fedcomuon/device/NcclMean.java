@@ -1,6 +1,5 @@
 package org.fedcomuon.device;
 
-import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -128,7 +127,7 @@ public final class NcclMean implements AutoCloseable {
         for (int i = communicators.length - 1; i >= 0; i--) {
             int result = call.applyAsInt(communicators[i]);
             if (result != NcclNative.ncclSuccess()) {
-                CudaStatus.LOG.log(Level.WARNING, "{0}: {1} answered {2}", name, function, nccl.words(result));
+                CudaStatus.LOG.warn("{}: {} answered {}", name, function, nccl.words(result));
             }
         }
     }

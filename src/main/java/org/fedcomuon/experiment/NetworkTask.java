@@ -22,6 +22,7 @@ import org.fedcomuon.model.MetaLearning;
 import org.fedcomuon.model.Network;
 import org.fedcomuon.model.Score;
 import org.fedcomuon.problem.ExponentialRisk;
+import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.Point;
 import org.fedcomuon.problem.Problem;
 
@@ -221,7 +222,7 @@ final class NetworkTask implements Task {
     }
 
     @Override
-    public float[] initial() {
+    public Floats initial() {
         return Initialization.uniform(network.layout(), seed);
     }
 

@@ -5,6 +5,7 @@ import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
+import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.Point;
 import org.fedcomuon.problem.Problem;
 
@@ -14,7 +15,7 @@ interface Task extends AutoCloseable {
     Problem problem();
 
     /** W0. */
-    float[] initial();
+    Floats initial();
 
     /** Weights of the clients in averages. */
     double[] weights();

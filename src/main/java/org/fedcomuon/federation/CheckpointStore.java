@@ -2,7 +2,6 @@ package org.fedcomuon.federation;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.FileAlreadyExistsException;
@@ -24,6 +23,8 @@ import org.fedcomuon.format.SafetensorsFile;
 import org.fedcomuon.format.SafetensorsWriter;
 import org.fedcomuon.format.TensorSpec;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The checkpoints of a run: a directory of safetensors files, one a step, of which the newest two are kept. A crash at
@@ -37,7 +38,7 @@ import org.jspecify.annotations.Nullable;
  * it, any number of threads may use the store.
  */
 public final class CheckpointStore {
-    private static final System.Logger LOG = System.getLogger(CheckpointStore.class.getName());
+    private static final Logger LOG = LoggerFactory.getLogger(CheckpointStore.class);
 
     private static final String FORMAT_KEY = "format";
     private static final String FORMAT = "fedcomuon-checkpoint";
@@ -227,7 +228,7 @@ public final class CheckpointStore {
             }
         } catch (IOException | CheckpointException e) {
             // The new one is safe, and that is what was asked for.
-            LOG.log(Level.WARNING, () -> "old checkpoints in %s stay: %s".formatted(directory, e));
+            LOG.warn("old checkpoints in {} stay: {}", directory, e.toString());
         }
     }
 
@@ -236,7 +237,7 @@ public final class CheckpointStore {
             SafetensorsWriter.deleteAbandoned(
                     directory, name -> NAME.matcher(name).matches());
         } catch (IOException e) {
-            LOG.log(Level.WARNING, () -> "unfinished checkpoints in %s stay: %s".formatted(directory, e));
+            LOG.warn("unfinished checkpoints in {} stay: {}", directory, e.toString());
         }
     }
 
@@ -292,7 +293,7 @@ public final class CheckpointStore {
             try {
                 file.close();
             } catch (IOException e) {
-                LOG.log(Level.DEBUG, "a file that was only read does not close", e);
+                LOG.debug("a file that was only read does not close", e);
             }
         }
     }

@@ -78,6 +78,9 @@ final class DeviceRun {
     private Result run(Clients clients, Exchange server) {
         Replica replica = setup.method().on(clients);
         long t = begin(clients, server, replica);
+        if (leads()) {
+            watch.started(setup.start(t));
+        }
         if (resumed == null) {
             evaluate(t, clients, server); // a run that goes on has done so before its checkpoint
         }
@@ -101,9 +104,10 @@ final class DeviceRun {
     /** Sets the initial state, or that of the checkpoint; the number of steps done before. */
     private long begin(Clients clients, Exchange server, Replica replica) {
         if (resumed == null) {
-            float[] initial = setup.initial().toArray();
             for (int k = 0; k < clients.count(); k++) {
-                clients.weights().buffer().copyIn(k * clients.n(), initial);
+                clients.weights()
+                        .buffer()
+                        .copyIn(k * clients.n(), setup.initial().segment());
             }
             admitted = new boolean[clients.count()];
             Arrays.fill(admitted, true);
@@ -131,6 +135,7 @@ final class DeviceRun {
         if (t.startsRound()) {
             admitted = admitted(t.round(), clients);
             clients.admit(admitted);
+            clients.forgetLosses();
         }
         clients.timed(Phase.STEP, () -> replica.step(t, server));
         if (t.isSync()) {
@@ -151,8 +156,10 @@ final class DeviceRun {
                         meeting.seconds(Phase.STEP),
                         meeting.seconds(Phase.GRADIENT),
                         meeting.seconds(Phase.ORTHOGONALIZE),
-                        meeting.seconds(Phase.EXCHANGE));
-                watch.tell(listener -> listener.onRound(round));
+                        meeting.seconds(Phase.EXCHANGE),
+                        Arrays.stream(meeting.losses).boxed().toList(),
+                        meeting.seconds);
+                watch.round(round);
             }
         }
         evaluateIfDue(done, clients, server);
@@ -198,6 +205,8 @@ final class DeviceRun {
         }
         Point average = average(clients, server);
         if (leads()) {
+            var event = new EvaluationEvent();
+            event.begin();
             var metrics = new LinkedHashMap<String, Double>();
             clients.timed(Phase.EVALUATE, () -> {
                 try {
@@ -219,7 +228,7 @@ final class DeviceRun {
                     meeting.seconds(Phase.ORTHOGONALIZE),
                     meeting.seconds(Phase.EXCHANGE),
                     clients.seconds(Phase.EVALUATE));
-            watch.tell(listener -> listener.onEvaluation(evaluation));
+            watch.evaluation(event, evaluation);
         }
         meeting.rendezvous.await(); // no device works beside an evaluation
     }
@@ -245,14 +254,16 @@ final class DeviceRun {
     }
 
     private void save(CheckpointStore store, long step, Clients clients, Exchange server) {
+        var event = new CheckpointEvent();
+        event.begin();
         if (setup.cluster().isPresent()) {
-            saveAsMember(store, step, clients, server);
+            saveAsMember(event, store, step, clients, server);
         } else if (self == 0) {
             var counters = new Checkpoint.Counters(step, server.bytes(), server.roundTrips(), watch.faults());
             try (var pending = Checkpoint.begin(store, setup, counters, clients)) {
                 meeting.pending = pending;
                 writeTogether(pending, clients);
-                committed(step, pending.commit());
+                committed(event, step, pending.commit());
             }
         } else {
             writeTogether(null, clients);
@@ -260,13 +271,14 @@ final class DeviceRun {
     }
 
     /** The others leave pieces, which the first puts together when all are there. */
-    private void saveAsMember(CheckpointStore store, long step, Clients clients, Exchange server) {
+    private void saveAsMember(
+            CheckpointEvent event, CheckpointStore store, long step, Clients clients, Exchange server) {
         if (!leads()) {
             CheckpointPiece.write(store, step, member, clients, admitted);
         }
         server.meet();
         if (leads() && CheckpointPiece.areDone(store, step, setup.members())) {
-            committed(step, store.file(step)); // before this member was lost and started again
+            committed(event, step, store.file(step)); // before this member was lost and started again
         } else if (leads()) {
             var counters = new Checkpoint.Counters(step, server.bytes(), server.roundTrips(), watch.faults());
             try (var pending = Checkpoint.begin(store, setup, counters, clients)) {
@@ -275,15 +287,15 @@ final class DeviceRun {
                     CheckpointPiece.copy(
                             store, step, other, setup.placement().clients().get(other), pending);
                 }
-                committed(step, pending.commit());
+                committed(event, step, pending.commit());
             }
             CheckpointPiece.deleteUpTo(store, step);
         }
     }
 
-    private void committed(long step, Path file) {
+    private void committed(CheckpointEvent event, long step, Path file) {
         lastCheckpoint = Optional.of(file);
-        watch.tell(listener -> listener.onCheckpoint(step, file));
+        watch.checkpoint(event, step, file);
     }
 
     /** Device 0 brings the file; nobody goes on before all is in it. */

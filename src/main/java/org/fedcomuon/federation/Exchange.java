@@ -75,6 +75,7 @@ final class Exchange implements Server, AutoCloseable {
         for (int k = 0; k < clients.count(); k++) {
             int client = clients.number(k);
             meeting.weights[client] = clients.takesPart(k) ? baseWeights.get(client) : 0;
+            meeting.losses[client] = clients.meanLoss(k);
         }
         for (Phase phase : Phase.values()) {
             meeting.seconds.get(self).put(phase, clients.seconds(phase));

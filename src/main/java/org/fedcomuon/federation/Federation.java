@@ -63,13 +63,29 @@ public final class Federation {
         try {
             long faults = resumed == null ? 0 : Checkpoint.Counters.of(resumed).faults();
             Watch mine = begin(faults);
-            setup.method().warnings(setup.iterations(), setup.tau()).forEach(mine::warn);
-            return run(mine, resumed);
+            try {
+                setup.method().warnings(setup.iterations(), setup.tau()).forEach(mine::warn);
+                Result result = run(mine, resumed);
+                mine.ended(result);
+                return result;
+            } catch (RuntimeException | Error | InterruptedException e) {
+                mine.failed(e);
+                throw e;
+            }
         } finally {
             if (resumed != null) {
                 Checkpoint.close(resumed);
             }
         }
+    }
+
+    /**
+     * Runs in the background, on threads of its own. May be called once, and instead of {@link #run}.
+     *
+     * @return how to wait for it and how to stop it
+     */
+    public FederationRun start() {
+        return new FederationRun(this, setup.name());
     }
 
     /** A later checkpoint of an older run would be taken for the newest of this one. */
@@ -89,7 +105,7 @@ public final class Federation {
         if (watch != null) {
             throw new IllegalStateException("a federation runs once");
         }
-        watch = new Watch(listeners, faults);
+        watch = new Watch(setup.name(), listeners, faults);
         if (stopBeforeStart) {
             watch.stop();
         }
@@ -190,6 +206,7 @@ public final class Federation {
     public static final class Builder {
         private final Problem problem;
         private final Method method;
+        private String name;
         private List<String> devices = List.of("cpu:0");
         private @Nullable Cluster cluster;
         private double @Nullable [] speeds;
@@ -203,7 +220,7 @@ public final class Federation {
         private double participation = 1;
         private double[] weights;
         private FaultPolicy policy = FaultPolicy.FAIL;
-        private float[] initial;
+        private Floats initial;
         private long evaluateEvery;
         private @Nullable Evaluator evaluator;
         private long checkpointEvery = 1;
@@ -215,9 +232,16 @@ public final class Federation {
         private Builder(Problem problem, Method method) {
             this.problem = problem;
             this.method = method;
+            name = method.name();
             weights = new double[problem.clients()];
             Arrays.fill(weights, 1);
-            initial = new float[Math.toIntExact(problem.layout().length())];
+            initial = Floats.zeros(problem.layout().length());
+        }
+
+        /** What logs, flight recordings, meters and threads call this run; the method's name by default. */
+        public Builder name(String value) {
+            name = value;
+            return this;
         }
 
         /**
@@ -313,7 +337,12 @@ public final class Federation {
 
         /** W0, the same for all clients; zero by default. */
         public Builder initial(float... values) {
-            initial = values.clone();
+            return initial(Floats.of(values.clone()));
+        }
+
+        /** The same, in memory outside the heap for example; it is read when the run begins, and must stay as it is. */
+        public Builder initial(Floats values) {
+            initial = values;
             return this;
         }
 
@@ -397,14 +426,18 @@ public final class Federation {
             positive(weights, "the weight of client %d");
             long parameters = problem.layout().length();
             require(
-                    initial.length == parameters,
-                    "%d initial values for %d parameters".formatted(initial.length, parameters));
-            for (int i = 0; i < initial.length; i++) {
-                require(Float.isFinite(initial[i]), "initial value %d is %s".formatted(i, initial[i]));
+                    initial.length() == parameters,
+                    "%d initial values for %d parameters".formatted(initial.length(), parameters));
+            for (long i = 0; i < initial.length(); i++) {
+                float value = initial.get(i);
+                if (!Float.isFinite(value)) {
+                    throw new IllegalArgumentException("initial value %d is %s".formatted(i, value));
+                }
             }
             method.validate(iterations, tau);
             return new Federation(
                     new Setup(
+                            name,
                             problem,
                             method,
                             devices,
@@ -420,7 +453,7 @@ public final class Federation {
                             new Participation(participation, clients, seed),
                             Arrays.stream(weights).boxed().toList(),
                             policy,
-                            Floats.of(initial.clone()),
+                            initial,
                             evaluateEvery,
                             Optional.ofNullable(evaluator),
                             checkpointEvery,

@@ -4,10 +4,13 @@ import java.nio.file.Path;
 import org.fedcomuon.method.ClientFault;
 
 /**
- * Hears what a run does. Called on the threads that do the work, never two calls at once: be quick, or hand over. An
- * exception from a listener ends the run.
+ * Hears what a run does. Called on the threads that do the work, never two calls at once for one run: be quick, or hand
+ * over. An exception from a listener ends the run. One that listens to several runs is called by several at once.
  */
 public interface Listener {
+    /** The run begins. Warnings may come before. */
+    default void onStart(Start start) {}
+
     /** Something is allowed but doubtful: one sentence. Before the first step. */
     default void onWarning(String warning) {}
 
@@ -25,4 +28,10 @@ public interface Listener {
 
     /** A checkpoint is on disk. */
     default void onCheckpoint(long step, Path file) {}
+
+    /** The run has done its last step, or was stopped. Nothing comes after. */
+    default void onEnd(Result result) {}
+
+    /** The run has failed, by what {@link Federation#run} throws next. Nothing comes after. */
+    default void onFailure(Throwable failure) {}
 }

@@ -1,6 +1,7 @@
 package org.fedcomuon.federation;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
@@ -26,6 +27,7 @@ final class Meeting {
     NcclMean nccl; // of all devices, made and closed by device 0
 
     final double[] weights; // by client; 0 for one that does not take part
+    final double[] losses; // by client; NaN for one that has drawn no sample in this round
     final List<Map<Phase, Double>> seconds = new ArrayList<>(); // by device, or by member
     CheckpointStore.@Nullable Pending pending; // of device 0
     boolean stop; // of device 0
@@ -39,6 +41,8 @@ final class Meeting {
         opened = new Device[devices];
         departure = new Phaser(devices);
         weights = new double[clients];
+        losses = new double[clients];
+        Arrays.fill(losses, Double.NaN);
         for (int i = 0; i < Math.max(devices, members); i++) {
             seconds.add(new EnumMap<>(Phase.class));
         }

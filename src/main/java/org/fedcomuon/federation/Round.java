@@ -1,5 +1,9 @@
 package org.fedcomuon.federation;
 
+import java.util.List;
+import java.util.Map;
+import org.fedcomuon.method.Phase;
+
 /**
  * A round that is done.
  *
@@ -14,6 +18,9 @@ package org.fedcomuon.federation;
  * @param gradientSeconds in the oracles, of the slowest device
  * @param orthogonalizeSeconds in orthogonalized and vector steps, of the slowest device
  * @param exchangeSeconds in exchanges, waiting included, of the slowest device
+ * @param clientLosses by client: the mean of the components of g over the samples it has drawn in this round; NaN for
+ *     one that has drawn none, and for the clients of other members of a cluster, whose losses stay there
+ * @param deviceSeconds by device, or by member of a cluster: seconds of each phase so far
  */
 public record Round(
         long number,
@@ -26,4 +33,21 @@ public record Round(
         double stepSeconds,
         double gradientSeconds,
         double orthogonalizeSeconds,
-        double exchangeSeconds) {}
+        double exchangeSeconds,
+        List<Double> clientLosses,
+        List<Map<Phase, Double>> deviceSeconds) {
+    /** Copies. */
+    public Round {
+        clientLosses = List.copyOf(clientLosses);
+        deviceSeconds = deviceSeconds.stream().map(Map::copyOf).toList();
+    }
+
+    /** The mean of the {@link #clientLosses} of those who have drawn a sample; NaN if nobody has. */
+    public double meanLoss() {
+        return clientLosses.stream()
+                .mapToDouble(Double::doubleValue)
+                .filter(loss -> !Double.isNaN(loss))
+                .average()
+                .orElse(Double.NaN);
+    }
+}

@@ -17,6 +17,7 @@ import org.fedcomuon.problem.Problem;
 
 /** Everything that was decided before a run. */
 record Setup(
+        String name,
         Problem problem,
         Method method,
         List<String> devices,
@@ -42,6 +43,20 @@ record Setup(
     /** How many share the clients: devices, or members of a cluster with a device each. */
     int members() {
         return cluster.map(Cluster::members).orElse(devices.size());
+    }
+
+    /** What listeners are told of it. */
+    Start start(long step) {
+        return new Start(
+                name,
+                method.name(),
+                problem.layout().length(),
+                step,
+                iterations,
+                tau,
+                seed,
+                devices,
+                placement.clients());
     }
 
     /**

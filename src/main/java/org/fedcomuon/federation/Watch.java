@@ -1,20 +1,27 @@
 package org.fedcomuon.federation;
 
-import java.lang.System.Logger.Level;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.function.Consumer;
 import org.fedcomuon.method.ClientFault;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
-/** The outside of a run: its listeners, its clock, and the wish that it stop. Of all threads. */
+/**
+ * The outside of a run: its listeners, log and flight recording, its clock, and the wish that it stop. Of all threads.
+ */
 final class Watch {
-    private static final System.Logger LOG = System.getLogger(Federation.class.getName());
+    private static final Logger LOG = LoggerFactory.getLogger(Federation.class);
 
+    private final String name;
     private final List<Listener> listeners;
     private final long start = System.nanoTime();
+    private RoundEvent round = new RoundEvent();
     private long faults;
     private volatile boolean stopping;
 
-    Watch(List<Listener> listeners, long faults) {
+    Watch(String name, List<Listener> listeners, long faults) {
+        this.name = name;
         this.listeners = listeners;
         this.faults = faults;
     }
@@ -23,17 +30,67 @@ final class Watch {
         listeners.forEach(what);
     }
 
+    void started(Start begun) {
+        LOG.info(
+                "{}: {} from step {} of {}, {} clients on {}",
+                name,
+                begun.method(),
+                begun.step(),
+                begun.iterations(),
+                begun.clients(),
+                begun.devices());
+        tell(listener -> listener.onStart(begun));
+        round.begin();
+    }
+
     void warn(String warning) {
-        LOG.log(Level.WARNING, warning);
+        LOG.warn("{}: {}", name, warning);
         tell(listener -> listener.onWarning(warning));
+    }
+
+    void round(Round done) {
+        round.commit(name, done);
+        round = new RoundEvent();
+        round.begin();
+        LOG.debug("{}: round {}, step {}, mean loss {}", name, done.number(), done.step(), done.meanLoss());
+        tell(listener -> listener.onRound(done));
+    }
+
+    void evaluation(EvaluationEvent event, Evaluation done) {
+        event.commit(name, done);
+        LOG.info("{}: step {}: {}", name, done.step(), done.metrics());
+        tell(listener -> listener.onEvaluation(done));
+    }
+
+    void checkpoint(CheckpointEvent event, long step, Path file) {
+        event.commit(name, step, file);
+        LOG.debug("{}: step {} is in {}", name, step, file);
+        tell(listener -> listener.onCheckpoint(step, file));
     }
 
     void fault(ClientFault fault) {
         synchronized (this) {
             faults++;
         }
-        LOG.log(Level.WARNING, "{0}; it is left out for the rest of the round", fault);
+        new ClientFaultEvent().commit(name, fault);
+        LOG.warn("{}: {}; it is left out for the rest of the round", name, fault);
         tell(listener -> listener.onClientFault(fault));
+    }
+
+    void ended(Result result) {
+        LOG.info("{}: {} after step {}", name, result.stopped() ? "stopped" : "done", result.step());
+        tell(listener -> listener.onEnd(result));
+    }
+
+    void failed(Throwable failure) {
+        LOG.error("{}: failed: {}", name, failure.toString()); // whoever runs it is thrown the rest
+        tell(listener -> {
+            try {
+                listener.onFailure(failure);
+            } catch (RuntimeException e) {
+                failure.addSuppressed(e); // which would hide it
+            }
+        });
     }
 
     synchronized long faults() {

@@ -1,10 +1,11 @@
 package org.fedcomuon.linalg;
 
-import java.lang.System.Logger.Level;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.Precision;
 import org.fedcomuon.device.SmallSchulz;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * {@link GramNewtonSchulz} for large matrices at least twice as long as wide, {@link NewtonSchulz} otherwise. What was
@@ -23,7 +24,7 @@ public record Auto(Coefficients coefficients, Precision precision) implements Or
      */
     private static final long GRAM_FROM = 2;
 
-    private static final System.Logger LOG = System.getLogger(Orthogonalizer.class.getName());
+    private static final Logger LOG = LoggerFactory.getLogger(Orthogonalizer.class);
 
     /** In fp32. */
     public Auto(Coefficients coefficients) {
@@ -47,7 +48,7 @@ public record Auto(Coefficients coefficients, Precision precision) implements Or
     @Override
     public Plan plan(Device device, int count, int rows, int cols, ElementType type, ScaleRule scale) {
         Plan plan = pick(rows, cols, type).plan(device, count, rows, cols, type, scale);
-        LOG.log(Level.DEBUG, "{0} x {1} on {2}: {3}", rows, cols, device.name(), plan.path());
+        LOG.debug("{} x {} on {}: {}", rows, cols, device.name(), plan.path());
         return plan;
     }
 }

@@ -51,6 +51,8 @@ public final class Clients implements AutoCloseable {
     private final Variable weights;
     private final long[] innerDraws;
     private final long[] outerDraws;
+    private final double[] lossSums;
+    private final int[] lossCounts;
     private long step = -1;
     private @Nullable Variable plainJacobian;
     private @Nullable Variable plainValue;
@@ -93,6 +95,8 @@ public final class Clients implements AutoCloseable {
         roster = new Roster(count);
         innerDraws = new long[count];
         outerDraws = new long[count];
+        lossSums = new double[count];
+        lossCounts = new int[count];
         workers = new Workers(device.name(), Math.min(workerCount, count));
         owned.push(workers);
         try {
@@ -238,6 +242,7 @@ public final class Clients implements AutoCloseable {
                 k -> oracles.get(k).inner(drawInner(k), w.point(k), value.values(k), jacobian.jacobian(k)));
         requireFinite(value);
         requireFinite(jacobian);
+        count(value);
     }
 
     /** Draws a sample for each client and evaluates g and its Jacobian at both points on it. */
@@ -259,6 +264,7 @@ public final class Clients implements AutoCloseable {
         requireFinite(jacobian);
         requireFinite(valueOld);
         requireFinite(jacobianOld);
+        count(value);
     }
 
     /** Draws a sample for each client: {@code gradient = grad f(y; zeta)}. */
@@ -310,6 +316,32 @@ public final class Clients implements AutoCloseable {
                 k -> ((HessianProduct) oracles.get(k))
                         .hessianProduct(drawInner(k), w.point(k), direction.point(k), product.point(k)));
         requireFinite(product);
+    }
+
+    private void count(Variable value) {
+        for (Run run : runs()) {
+            for (int k = run.first(); k < run.first() + run.count(); k++) {
+                Floats components = value.values(k);
+                for (int i = 0; i < dimension; i++) {
+                    lossSums[k] += components.get(i) / dimension;
+                }
+                lossCounts[k]++;
+            }
+        }
+    }
+
+    /**
+     * The plain loss of client {@code k} of this device, the mean of the components of g, over the samples it has drawn
+     * since {@link #forgetLosses}; NaN if there were none. For those who watch: no method knows it.
+     */
+    public double meanLoss(int k) {
+        return lossSums[k] / lossCounts[k];
+    }
+
+    /** Begins anew with {@link #meanLoss}. */
+    public void forgetLosses() {
+        Arrays.fill(lossSums, 0);
+        Arrays.fill(lossCounts, 0);
     }
 
     /** Whether every client here is a {@link HessianProduct}. */

@@ -4,6 +4,7 @@ import java.util.SplittableRandom;
 import java.util.function.DoubleSupplier;
 import java.util.random.RandomGenerator;
 import org.fedcomuon.problem.Block;
+import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.Layout;
 
 /**
@@ -23,10 +24,10 @@ public final class Initialization {
      *
      * @param seed the same seed, the same W0
      */
-    public static float[] uniform(Layout layout, long seed) {
+    public static Floats uniform(Layout layout, long seed) {
         var random = new SplittableRandom(seed);
-        var w = new float[Math.toIntExact(layout.length())];
-        int at = 0;
+        Floats w = Floats.zeros(layout.length());
+        long at = 0;
         int fanIn = 1;
         for (Block block : layout.blocks()) {
             if (block.shape().size() > 1) {
@@ -35,7 +36,7 @@ public final class Initialization {
             double bound = 1 / Math.sqrt(fanIn);
             DoubleSupplier draw = draw(block.name(), bound, random);
             for (long i = 0; i < block.size(); i++) {
-                w[at++] = (float) draw.getAsDouble();
+                w.set(at++, draw.getAsDouble());
             }
         }
         return w;

@@ -1,5 +1,6 @@
 package org.fedcomuon.problem;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Objects;
@@ -37,6 +38,13 @@ public final class Floats {
     /** {@code length} floats at an address of a device, which is called {@code device}. */
     public static Floats onDevice(String device, long address, long length) {
         return new Floats(MemorySegment.NULL, new Far(device, address, length));
+    }
+
+    /**
+     * {@code length} zeros in memory of their own, outside the heap, which is free when nobody refers to it any more.
+     */
+    public static Floats zeros(long length) {
+        return of(Arena.ofAuto().allocate(length * Float.BYTES, Float.BYTES));
     }
 
     /** A view of {@code values}: changes show in the array. */

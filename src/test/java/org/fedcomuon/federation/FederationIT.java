@@ -573,7 +573,7 @@ class FederationIT {
     void closesWhatItHasOpened() throws Exception {
         // A buffer that is left open is logged by its device; the counter hears it.
         var leaks = new AtomicInteger();
-        var logger = java.util.logging.Logger.getLogger("org.fedcomuon");
+        var logger = java.util.logging.Logger.getLogger("org.fedcomuon.device");
         var handler = new java.util.logging.Handler() {
             @Override
             public void publish(java.util.logging.LogRecord record) {

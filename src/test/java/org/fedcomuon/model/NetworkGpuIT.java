@@ -56,7 +56,7 @@ class NetworkGpuIT {
         try (Device device = TestDevices.open(on);
                 Buffer w = device.allocate("W", ElementType.FLOAT32, n);
                 Buffer gradient = device.allocate("gradient", ElementType.FLOAT32, n)) {
-            w.copyIn(0, Initialization.uniform(layout, 3));
+            w.copyIn(0, Initialization.uniform(layout, 3).toArray());
             device.synchronize(); // libtorch works on a stream of its own
             double value = loss().evaluate(xi, point(w), point(gradient));
             var all = new double[(int) n + 1];

@@ -44,7 +44,7 @@ class NetworkLossIT {
 
     private Point start(Arena arena) {
         Point w = point(arena);
-        w.values().set(Initialization.uniform(layout, 3));
+        w.values().set(Initialization.uniform(layout, 3).toArray());
         return w;
     }
 
@@ -185,9 +185,9 @@ class NetworkLossIT {
 
     @Test
     void startsWithinTheFanIn() {
-        float[] w = Initialization.uniform(layout, 1);
-        assertThat(Initialization.uniform(layout, 1)).isEqualTo(w);
-        assertThat(Initialization.uniform(layout, 2)).isNotEqualTo(w);
+        float[] w = Initialization.uniform(layout, 1).toArray();
+        assertThat(Initialization.uniform(layout, 1).toArray()).isEqualTo(w);
+        assertThat(Initialization.uniform(layout, 2).toArray()).isNotEqualTo(w);
         int dense1 = (int) layout.offset(layout.position("dense1.weight"));
         double largest = 0;
         for (float value : Arrays.copyOfRange(w, dense1, dense1 + 120 * 256 + 120)) {

@@ -65,7 +65,7 @@ enum TinyModels {
     /** W0, with gains and shifts that are not what they start with, and larger than usual so that all layers count. */
     float[] weights() {
         Layout layout = network.layout();
-        float[] w = Initialization.uniform(layout, 3);
+        float[] w = Initialization.uniform(layout, 3).toArray();
         var random = new SplittableRandom(9);
         int at = 0;
         for (Block block : layout.blocks()) {

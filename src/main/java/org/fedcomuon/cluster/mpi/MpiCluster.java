@@ -1,6 +1,5 @@
 package org.fedcomuon.cluster.mpi;
 
-import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -15,6 +14,8 @@ import org.fedcomuon.cluster.OrderedMean;
 import org.fedcomuon.cluster.Rooms;
 import org.fedcomuon.cluster.Wire;
 import org.fedcomuon.internal.MpiLibrary;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Members are the processes that {@code mpirun} has started, and process 0 works out the means: it receives every
@@ -24,7 +25,7 @@ import org.fedcomuon.internal.MpiLibrary;
  * contribution, so that all end together, with what process 0 has to say.
  */
 public final class MpiCluster implements Cluster {
-    private static final System.Logger LOG = System.getLogger(MpiCluster.class.getName());
+    private static final Logger LOG = LoggerFactory.getLogger(MpiCluster.class);
 
     private static final long CONTRIBUTION = 1;
     private static final long FAILURE = 2;
@@ -260,12 +261,12 @@ public final class MpiCluster implements Cluster {
         }
         try {
             if (meeting) {
-                LOG.log(Level.ERROR, "{0}; all members end", reason);
+                LOG.error("{}; all members end", reason);
                 mpi.abort(1); // in the middle of a message nobody would understand another
             }
             part(FAILURE, reason);
         } catch (RuntimeException e) {
-            LOG.log(Level.ERROR, "the others cannot be told that \"{0}\": {1}", reason, e.getMessage());
+            LOG.error("the others cannot be told that \"{}\": {}", reason, e.getMessage());
         }
     }
 
@@ -276,7 +277,7 @@ public final class MpiCluster implements Cluster {
             try {
                 hear();
             } catch (MemberFailedException e) {
-                LOG.log(Level.DEBUG, "all end: {0}", e.getMessage()); // said by process 0
+                LOG.debug("all end: {}", e.getMessage()); // said by process 0
             }
             return;
         }

@@ -54,7 +54,9 @@ final class SparkSettings {
         if (!classPath.isEmpty()) {
             settings.setIfMissing("spark.executor.extraClassPath", classPath);
         }
-        String options = "--enable-native-access=ALL-UNNAMED --sun-misc-unsafe-memory-access=allow";
+        // The provider: Spark's; that of our command line is on the class path too.
+        String options = "--enable-native-access=ALL-UNNAMED --sun-misc-unsafe-memory-access=allow"
+                + " -Dslf4j.provider=org.apache.logging.slf4j.SLF4JServiceProvider -Dslf4j.internal.verbosity=WARN";
         String nativePath = System.getProperty("fedcomuon.native.path", "");
         if (!nativePath.isEmpty()) {
             options += " -Dfedcomuon.native.path=" + nativePath;
