@@ -1,9 +1,11 @@
 /** Federated compositional optimization with orthogonalized momentum. */
-@SuppressWarnings("requires-automatic") // JCuda has no module descriptors
+@SuppressWarnings({"requires-automatic", "requires-transitive-automatic"
+}) // JCuda and Micrometer have no module descriptors
 module org.fedcomuon {
     requires info.picocli;
     requires java.logging;
     requires jdk.jfr;
+    requires static transitive micrometer.core;
     requires static jcublas;
     requires static jcuda;
     requires static jcusolver;
@@ -24,6 +26,7 @@ module org.fedcomuon {
     exports org.fedcomuon.linalg;
     exports org.fedcomuon.method;
     exports org.fedcomuon.model;
+    exports org.fedcomuon.observe;
     exports org.fedcomuon.problem;
 
     uses org.fedcomuon.bench.ClusterBench.Engine;

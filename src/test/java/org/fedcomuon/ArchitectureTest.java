@@ -23,7 +23,7 @@ class ArchitectureTest {
             List.of("cli"),
             List.of("report"),
             List.of("experiment"),
-            List.of("model", "data"),
+            List.of("model", "data", "observe"),
             List.of("federation"),
             List.of("cluster"),
             List.of("method"),

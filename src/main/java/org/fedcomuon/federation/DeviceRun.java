@@ -79,7 +79,7 @@ final class DeviceRun {
         Replica replica = setup.method().on(clients);
         long t = begin(clients, server, replica);
         if (leads()) {
-            watch.started(setup.start(t));
+            watch.started(setup.start(t, server.bytes()));
         }
         if (resumed == null) {
             evaluate(t, clients, server); // a run that goes on has done so before its checkpoint

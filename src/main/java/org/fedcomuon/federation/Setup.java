@@ -46,7 +46,7 @@ record Setup(
     }
 
     /** What listeners are told of it. */
-    Start start(long step) {
+    Start start(long step, long communicatedBytes) {
         return new Start(
                 name,
                 method.name(),
@@ -55,6 +55,7 @@ record Setup(
                 iterations,
                 tau,
                 seed,
+                communicatedBytes,
                 devices,
                 placement.clients());
     }

@@ -12,6 +12,7 @@ import java.util.List;
  * @param iterations steps altogether
  * @param tau steps a round
  * @param seed of all samples
+ * @param communicatedBytes sent and received by clients before; more than 0 when it goes on from a checkpoint
  * @param devices by name; of a cluster, the one of this member
  * @param placement the clients of each device, or of each member of a cluster
  */
@@ -23,6 +24,7 @@ public record Start(
         long iterations,
         int tau,
         long seed,
+        long communicatedBytes,
         List<String> devices,
         List<List<Integer>> placement) {
     /** Copies. */

@@ -100,7 +100,7 @@ public final class BackendLibrary {
     }
 
     private Optional<Path> unpack() throws IOException {
-        try (InputStream in = NativeLibrary.class.getResourceAsStream(NativeLibrary.resource(fileName))) {
+        try (InputStream in = NativeLibrary.packaged(fileName)) {
             return in == null ? Optional.empty() : Optional.of(NativeLibrary.unpack(fileName, in.readAllBytes()));
         }
     }

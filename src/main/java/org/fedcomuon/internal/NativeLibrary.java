@@ -16,6 +16,7 @@ import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.Locale;
 import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Finds and loads {@code libfedcomuon}, once a process: the file named by the system property {@value #PATH_PROPERTY},
@@ -60,10 +61,11 @@ public final class NativeLibrary {
                     : new Missing("%s=%s: no such file".formatted(PATH_PROPERTY, given));
         }
         String platform = platform();
-        try (InputStream packaged = NativeLibrary.class.getResourceAsStream(resource(FILE_NAME))) {
+        try (InputStream packaged = packaged(FILE_NAME)) {
             return packaged == null
-                    ? new Missing("no native library for %s is packaged with this version; name one with -D%s=FILE"
-                            .formatted(platform, PATH_PROPERTY))
+                    ? new Missing(
+                            "no native library for %s: add the jar of org.fedcomuon:fedcomuon with the classifier %s-cpu, or name a file with -D%s=FILE"
+                                    .formatted(platform, platform, PATH_PROPERTY))
                     : load(unpack(FILE_NAME, packaged.readAllBytes()));
         } catch (IOException e) {
             return new Missing("the native library cannot be unpacked to %s: %s; name another directory with -D%s=DIR"
@@ -141,9 +143,13 @@ public final class NativeLibrary {
         return base.resolve("fedcomuon");
     }
 
-    /** Where a library is packaged. */
-    static String resource(String fileName) {
-        return "/org/fedcomuon/native/%s/%s".formatted(platform(), fileName);
+    /**
+     * A library as it is packaged, in this jar or in one for the platform, of whatever module; null if it is in none.
+     */
+    static @Nullable InputStream packaged(String fileName) {
+        return NativeLibrary.class
+                .getClassLoader()
+                .getResourceAsStream("org/fedcomuon/native/%s/%s".formatted(platform(), fileName));
     }
 
     /** The name of this platform in resource paths, such as {@code linux-x86_64}. */
