@@ -17,7 +17,7 @@ public interface Blas {
     enum Triangle {
         /** Elements with column >= row. */
         UPPER,
-        /** Elements with column <= row. */
+        /** Elements with {@code column <= row}. */
         LOWER
     }
 

@@ -40,10 +40,9 @@ import org.fedcomuon.method.ClientFault;
  * <tr><th scope="row">{@code fedcomuon.checkpoints}</th><td>checkpoints written</td></tr>
  * </table>
  *
- * {@snippet file="org/fedcomuon/observe/FederationMetersIT.java" region="meters"}
- *
- * <p>One for each run, given to {@link Federation.Builder#listener}; {@link #close} takes its meters out of the
- * registry again, so that a service with many runs does not collect those of the past. Thread-safe.
+ * <p>One for each run, given to {@link Federation.Builder#listener}:
+ * {@snippet file="org/fedcomuon/observe/FederationMetersIT.java" region="meters"} {@link #close} takes its meters out
+ * of the registry again, so that a service with many runs does not collect those of the past. Thread-safe.
  */
 public final class FederationMeters implements Listener, AutoCloseable {
     /** What is charged to, where the time of a run goes. */
