@@ -1,9 +1,9 @@
 package org.fedcomuon.cluster;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import org.fedcomuon.internal.NativeHeap;
 
 /** Host memory that is taken once and used at every meeting, by number; freed with this object. Of one thread. */
 public final class Rooms {
@@ -18,7 +18,7 @@ public final class Rooms {
             rooms.add(MemorySegment.NULL);
         }
         if (rooms.get(i).byteSize() < bytes) {
-            rooms.set(i, Arena.ofAuto().allocate(bytes, Float.BYTES));
+            rooms.set(i, NativeHeap.allocate(bytes));
         }
         return rooms.get(i).asSlice(0, bytes);
     }

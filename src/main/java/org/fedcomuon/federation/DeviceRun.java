@@ -1,6 +1,5 @@
 package org.fedcomuon.federation;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -247,7 +246,7 @@ final class DeviceRun {
                     clients.layout(), Floats.of(virtual.buffer().segment().asSlice(0, bytes)));
         }
         if (average == null) {
-            average = Arena.ofAuto().allocate(bytes, Float.BYTES);
+            average = Floats.zeros(clients.n()).segment();
         }
         virtual.buffer().copyOut(0, average);
         return new Point(clients.layout(), Floats.of(average));
@@ -308,13 +307,13 @@ final class DeviceRun {
 
     private Result result(long step, boolean stopped, Clients clients, Exchange server) {
         Point average = average(clients, server);
-        MemorySegment copy = Arena.ofAuto().allocate(clients.n() * Float.BYTES, Float.BYTES);
-        copy.copyFrom(average.values().segment());
+        Floats copy = Floats.zeros(clients.n());
+        copy.segment().copyFrom(average.values().segment());
         return new Result(
                 step,
                 stopped,
-                new Point(clients.layout(), Floats.of(copy)),
-                Sha256.of(copy),
+                new Point(clients.layout(), copy),
+                Sha256.of(copy.segment()),
                 server.bytes(),
                 server.roundTrips(),
                 watch.faults(),

@@ -1,10 +1,10 @@
 package org.fedcomuon.problem;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Objects;
 import java.util.Optional;
+import org.fedcomuon.internal.NativeHeap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -44,7 +44,7 @@ public final class Floats {
      * {@code length} zeros in memory of their own, outside the heap, which is free when nobody refers to it any more.
      */
     public static Floats zeros(long length) {
-        return of(Arena.ofAuto().allocate(length * Float.BYTES, Float.BYTES));
+        return of(NativeHeap.allocate(length * Float.BYTES));
     }
 
     /** A view of {@code values}: changes show in the array. */
