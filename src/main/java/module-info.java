@@ -3,6 +3,7 @@
 module org.fedcomuon {
     requires info.picocli;
     requires java.logging;
+    requires jdk.httpserver;
     requires jdk.jfr;
     requires static jcublas;
     requires static jcuda;
@@ -17,6 +18,7 @@ module org.fedcomuon {
 
     exports org.fedcomuon.cluster;
     exports org.fedcomuon.cluster.mpi;
+    exports org.fedcomuon.dashboard;
     exports org.fedcomuon.data;
     exports org.fedcomuon.device;
     exports org.fedcomuon.federation;
