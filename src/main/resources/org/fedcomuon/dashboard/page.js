@@ -35,7 +35,7 @@
   }
 
   function count(value) {
-    return Number.isFinite(value) ? Math.round(value).toLocaleString('en').replaceAll(',', ' ') : NOTHING;
+    return Number.isFinite(value) ? Math.round(value).toLocaleString('en').replaceAll(',', '\u202f') : NOTHING;
   }
 
   function rate(value) {
@@ -87,6 +87,20 @@
     const made = [];
     for (let i = Math.ceil(least / unit - 1e-9); i * unit <= greatest + unit * 1e-9; i++) made.push(i * unit);
     return made;
+  }
+
+  /** The same for a logarithmic axis, whose ends are given as powers of ten. */
+  function decades(low, high) {
+    const made = [];
+    const apart = Math.max(1, Math.ceil((high - low) / 7));
+    for (let power = Math.floor(low); power <= high; power++) {
+      if (power % apart !== 0) continue;
+      for (const factor of high - low > 2 ? [1] : high - low > 1 ? [1, 3] : [1, 1.5, 2, 3, 5, 7]) {
+        const value = factor * 10 ** power;
+        if (Math.log10(value) >= low && Math.log10(value) <= high) made.push(value);
+      }
+    }
+    return made.length > 1 ? made : [10 ** low, 10 ** high].map(value => Number(value.toPrecision(2)));
   }
 
   function tickText(value) {
@@ -173,15 +187,22 @@
       return found;
     }
 
-    isLogarithmic() {
-      if (this.share) return false;
+    /** Of all finite values; and the least that a logarithmic scale shows. */
+    range() {
       let least = Infinity;
       let greatest = -Infinity;
+      let positive = Infinity;
       for (const value of this.values()) {
         least = Math.min(least, value);
         greatest = Math.max(greatest, value);
+        if (value > 0) positive = Math.min(positive, value);
       }
-      return least > 0 && (this.logarithmic ?? greatest / least > 50);
+      return {least, greatest, floor: Math.max(positive, greatest * 1e-9)};
+    }
+
+    isLogarithmic() {
+      const {least, greatest, floor} = this.range();
+      return !this.share && least >= 0 && greatest > 0 && (this.logarithmic ?? greatest / floor > 50);
     }
 
     draw() {
@@ -193,12 +214,7 @@
       const top = 10;
       const bottom = 24;
       const inner = {width: width - left - right, height: height - top - bottom};
-      let least = Infinity;
-      let greatest = -Infinity;
-      for (const value of this.values()) {
-        least = Math.min(least, value);
-        greatest = Math.max(greatest, value);
-      }
+      const {least, greatest, floor} = this.range();
       const logarithmic = this.isLogarithmic();
       this.button.setAttribute('aria-pressed', logarithmic);
       const parts = [];
@@ -206,7 +222,7 @@
         parts.push(element('text', {x: width / 2, y: height / 2, class: 'middle'}, 'nothing yet'));
         this.frame = null;
       } else {
-        const scale = logarithmic ? Math.log10 : value => value;
+        const scale = logarithmic ? value => Math.log10(Math.max(value, floor)) : value => value;
         let low = scale(least);
         let high = scale(greatest);
         const room = Math.max((high - low) * .06, logarithmic ? .02 : Math.abs(high) * 1e-3 || 1e-3);
@@ -224,7 +240,7 @@
         const x = step => left + (step - from) / (to - from) * inner.width;
         const y = value => top + (1 - (scale(value) - low) / (high - low)) * inner.height;
         this.frame = {left, width: inner.width, from, to};
-        for (const tick of this.yTicks(logarithmic, low, high)) {
+        for (const tick of logarithmic ? decades(low, high) : ticks(low, high, 5)) {
           const at = y(tick);
           parts.push(element('path', {class: 'grid', d: `M${left} ${at}H${width - right}`}));
           parts.push(element('text', {class: 'end', x: left - 6, y: at + 4}, this.share ? Math.round(tick * 1000) / 10 + '%' : tickText(tick)));
@@ -239,18 +255,6 @@
       }
       this.plot.replaceChildren(...parts);
       this.write();
-    }
-
-    yTicks(logarithmic, low, high) {
-      if (!logarithmic) return ticks(low, high, 5);
-      const made = [];
-      for (let power = Math.floor(low); power <= high; power++) {
-        for (const factor of high - low > 3 ? [1] : high - low > 1 ? [1, 3] : [1, 1.5, 2, 3, 5, 7]) {
-          const value = factor * 10 ** power;
-          if (Math.log10(value) >= low && Math.log10(value) <= high) made.push(value);
-        }
-      }
-      return made.length > 1 ? made : [10 ** low, 10 ** high];
     }
 
     drawn(one, x, y) {
@@ -322,16 +326,10 @@
       this.columns = columns;
       this.group = group;
       const rows = columns[0][1].length;
-      let least = Infinity;
-      let greatest = -Infinity;
-      for (const [, values] of columns) {
-        for (const value of values) {
-          if (Number.isFinite(value)) {
-            least = Math.min(least, value);
-            greatest = Math.max(greatest, value);
-          }
-        }
-      }
+      // Without the few least and greatest, which would leave no colours for the rest.
+      const sorted = columns.flatMap(([, values]) => values.filter(Number.isFinite)).sort((a, b) => a - b);
+      const least = sorted[Math.floor(sorted.length * .01)] ?? NaN;
+      const greatest = sorted[Math.ceil(sorted.length * .99) - 1] ?? NaN;
       const logarithmic = least > 0 && greatest / least > 20;
       const scale = logarithmic ? Math.log : value => value;
       const shade = value => (scale(value) - scale(least)) / (scale(greatest) - scale(least) || 1);
@@ -350,16 +348,16 @@
       const strip = this.key.getContext('2d').createImageData(100, 1);
       for (let i = 0; i < 100; i++) strip.data.set(colour(i / 99), 4 * i);
       this.key.getContext('2d').putImageData(strip, 0, 0);
-      this.low.textContent = Number.isFinite(least) ? plain(least) : NOTHING;
-      this.high.textContent = Number.isFinite(greatest) ? plain(greatest) + (logarithmic ? ' (logarithmic)' : '') : NOTHING;
+      this.low.textContent = Number.isFinite(least) ? '≤ ' + plain(least) : NOTHING;
+      this.high.textContent = Number.isFinite(greatest) ? '≥ ' + plain(greatest) + (logarithmic ? ' (logarithmic)' : '') : NOTHING;
       this.canvas.setAttribute('aria-label', `losses of clients from ${this.low.textContent} to ${this.high.textContent}, a row each, against steps`);
       if (!this.reading) this.say();
     }
 
-    /** From the paper over blue to orange: the worst stand out on either paper. */
+    /** From the paper over blue and pink to orange: the worst stand out on either paper. */
     colours() {
       const style = getComputedStyle(document.documentElement);
-      const stops = ['--grid', '--c6', '--c1', '--c4', '--c2'].map(name => {
+      const stops = ['--grid', '--c1', '--c4', '--c2'].map(name => {
         const hex = style.getPropertyValue(name).trim();
         return [1, 3, 5].map(at => parseInt(hex.slice(at, at + 2), 16));
       });
@@ -373,7 +371,7 @@
     say() {
       this.reading = false;
       if (!this.columns) return;
-      this.caption.textContent = `clients from top to bottom, steps ${count(this.columns[0][0])} to ${count(this.columns.at(-1)[0])} from left to right`
+      this.caption.textContent = `clients from top to bottom, steps up to ${count(this.columns.at(-1)[0])} from left to right`
         + (this.group > 1 ? `; each row the worst of ${this.group} clients` : '');
     }
 
@@ -488,6 +486,7 @@
     text('trips', model.roundTrips === undefined ? '' : count(model.roundTrips) + ' round trips');
     text('checkpoint', model.checkpoint ? 'step ' + count(model.checkpoint.step) : NOTHING);
     text('file', model.checkpoint ? model.checkpoint.file : '');
+    $('file').title = model.checkpoint ? model.checkpoint.file : '';
     showTime();
   }
 
@@ -500,11 +499,11 @@
   }
 
   const KINDS = [
-    {name: 'Loss', share: false, has: key => /loss$|objective$/.test(key)},
+    {name: 'Loss', share: false, has: key => /(^|_)loss(_|$)|objective$/.test(key)},
     {name: 'Accuracy', share: true, has: key => /accuracy$/.test(key)},
     {name: 'Perplexity', share: false, has: key => /perplexity$/.test(key)},
   ];
-  const LOOKS = {train: 'c1', test: 'c2 dash1', worst: 'c4 dash2'};
+  const LOOKS = {train_objective: 'c3 dash3', train_loss_pooled: 'c6 dash1', train: 'c1', test: 'c2 dash1', worst: 'c4 dash2'};
 
   function showCurves() {
     const parent = $('curves');
@@ -525,8 +524,8 @@
     for (const [kind, members] of kinds) {
       if (members.length === 0) continue;
       const series = members.map((key, i) => ({
-        name: key.replace(/_?(loss|accuracy|perplexity)$/, '').replaceAll('_', ' ') || kind.name.toLowerCase(),
-        look: key === 'train_objective' ? 'c3 dash3' : LOOKS[key.split('_')[0]] ?? `c${i % 9 + 1} dash${i % 4}`,
+        name: key.replace(/_?(loss|accuracy|perplexity)/, '').replaceAll('_', ' ') || kind.name.toLowerCase(),
+        look: LOOKS[key] ?? LOOKS[key.split('_')[0]] ?? `c${i % 9 + 1} dash${i % 4}`,
         points: all.filter(([, metrics]) => key in metrics).map(([step, metrics]) => [step, metrics[key]]),
       }));
       const share = kind.share && series.every(one => one.points.every(([, value]) => !(value > 1 || value < 0)));
@@ -561,6 +560,11 @@
     }
   }
 
+  let barsLog = null; // until somebody says
+  $('bars-log').onclick = () => {
+    barsLog = $('bars-log').getAttribute('aria-pressed') === 'false';
+    schedule();
+  };
   $('sort').onclick = () => {
     $('sort').setAttribute('aria-pressed', $('sort').getAttribute('aria-pressed') === 'false');
     schedule();
@@ -578,24 +582,29 @@
     const size = i => Number.isNaN(values[i]) ? -Infinity : values[i];
     if (byLoss) order.sort((a, b) => size(b) - size(a));
     const finite = values.filter(Number.isFinite);
-    const high = Math.max(...finite, 0) || 1;
-    const low = Math.min(...finite, 0);
-    const y = value => top + (1 - (value - low) / (high - low)) * (height - top - bottom);
+    const sign = finite.every(value => value >= 0);
+    const floor = Math.max(Math.min(...finite.filter(value => value > 0)), Math.max(...finite) * 1e-9) / 2;
+    const logarithmic = sign && Number.isFinite(floor) && Math.max(...finite) / floor > 50 && barsLog !== false || sign && barsLog === true;
+    $('bars-log').setAttribute('aria-pressed', logarithmic);
+    const scale = logarithmic ? value => Math.log10(Math.max(value, floor)) : value => value;
+    const high = scale(Math.max(...finite, 0)) || (logarithmic ? 0 : 1);
+    const low = logarithmic ? scale(floor) : Math.min(...finite, 0);
+    const y = value => top + (1 - (scale(value) - low) / (high - low || 1)) * (height - top - bottom);
     const pitch = (width - left - 4) / values.length;
     const parts = [];
-    for (const tick of ticks(low, high, 4)) {
+    for (const tick of logarithmic ? decades(low, high) : ticks(low, high, 4)) {
       parts.push(element('path', {class: 'grid', d: `M${left} ${y(tick)}H${width}`}));
       parts.push(element('text', {class: 'end', x: left - 6, y: y(tick) + 4}, tickText(tick)));
     }
     const every = Math.max(1, Math.ceil(34 / pitch));
     order.forEach((row, at) => {
       const x = left + 2 + at * pitch;
-      const value = Number.isFinite(values[row]) ? values[row] : values[row] === Infinity ? high : low;
+      const value = Number.isFinite(values[row]) ? values[row] : values[row] === Infinity ? Math.max(...finite, 0) : 0;
       const bar = element('rect', {
         class: 'column' + (row === worst ? ' worst' : '') + (losses.age[row] > 0 ? ' old' : ''),
         x, y: Math.min(y(value), y(0)), width: Math.max(.5, pitch - (pitch > 4 ? 1.5 : 0)), height: Math.abs(y(0) - y(value)),
       });
-      const age = losses.age[row] > 0 ? `, ${count(losses.age[row])} rounds ago` : '';
+      const age = losses.age[row] > 0 ? `, ${count(losses.age[row])} ${losses.age[row] === 1 ? 'round' : 'rounds'} ago` : '';
       bar.append(element('title', {}, `${clientName(row, losses.group)}: ${plain(values[row])}${age}`));
       parts.push(bar);
       if (row === worst) {
