@@ -37,8 +37,8 @@ class DashboardBrowserIT {
     void thePageFollowsTheRunAndKeepsItsHistory() throws Exception {
         Path log = temporary.resolve("log");
         try (var browser = new Browser(temporary.resolve("driver.log"))) {
-            Process train = TrainProcess.start(
-                    log, TrainProcess.command(TrainDashboardIT.longRun(temporary.resolve("run"))));
+            Process train =
+                    TrainProcess.start(log, TrainProcess.command(TrainDashboardIT.longRun(temporary.resolve("run"))));
             try {
                 browser.open(TrainDashboardIT.page(train, log));
                 await("a curve", () -> browser.run(POINTS).asInt() >= 3);

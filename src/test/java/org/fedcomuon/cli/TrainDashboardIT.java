@@ -78,7 +78,8 @@ class TrainDashboardIT {
         Path log = temporary.resolve("log");
         Process train = TrainProcess.start(log, TrainProcess.command(longRun(out)));
         try (Events events = Events.open(page(train, log), "")) {
-            assertThat(events.next().data().at("/about/facts/preset").asString()).isEqualTo("mnist-robust");
+            assertThat(events.next().data().at("/about/facts/preset").asString())
+                    .isEqualTo("mnist-robust");
             until(events, 15);
             train.destroy();
             JsonNode last = null;
@@ -90,12 +91,14 @@ class TrainDashboardIT {
             }
             assertThat(last).isNotNull();
             assertThat(last.get("state").asString()).isEqualTo("stopped");
-            assertThat(last.at("/checkpoint/step").asLong()).isEqualTo(last.get("step").asLong());
+            assertThat(last.at("/checkpoint/step").asLong())
+                    .isEqualTo(last.get("step").asLong());
         }
         TrainProcess.end(train);
 
         Process rest = TrainProcess.start(
-                log, TrainProcess.command(List.of("--resume", out.toString(), "--quiet", "--threads", "1", "--dashboard")));
+                log,
+                TrainProcess.command(List.of("--resume", out.toString(), "--quiet", "--threads", "1", "--dashboard")));
         try (Events events = Events.open(page(rest, log), "")) {
             JsonNode before = events.next().data();
             assertThat(before.at("/evaluations/points/0/0").asLong(-1)).isZero();
@@ -112,7 +115,8 @@ class TrainDashboardIT {
 
     private static String refused(String... arguments) {
         var err = new StringWriter();
-        var line = Main.commandLine().setOut(new PrintWriter(new StringWriter())).setErr(new PrintWriter(err));
+        var line =
+                Main.commandLine().setOut(new PrintWriter(new StringWriter())).setErr(new PrintWriter(err));
         assertThat(Main.run(line, arguments)).as(err.toString()).isEqualTo(2);
         assertThat(err.toString().lines()).hasSize(1);
         return err.toString();
@@ -128,8 +132,10 @@ class TrainDashboardIT {
         assertThat(refused(with(base, "--dashboard=x"))).contains("no port");
         assertThat(refused(with(base, "--dashboard-host", "0.0.0.0"))).contains("goes with --dashboard");
         assertThat(refused(with(base, "--dashboard-token", "0123456789abcdef"))).contains("goes with --dashboard");
-        assertThat(refused(with(base, "--dashboard", "--dashboard-host", "0.0.0.0"))).contains("a token is needed");
-        String shortToken = refused(with(base, "--dashboard", "--dashboard-host", "0.0.0.0", "--dashboard-token", "secret"));
+        assertThat(refused(with(base, "--dashboard", "--dashboard-host", "0.0.0.0")))
+                .contains("a token is needed");
+        String shortToken =
+                refused(with(base, "--dashboard", "--dashboard-host", "0.0.0.0", "--dashboard-token", "secret"));
         assertThat(shortToken).contains("at least 16").doesNotContain("secret");
         assertThat(refused(with(base, "--dashboard", "--dashboard-host", "no.such.host.invalid")))
                 .contains("no such address");

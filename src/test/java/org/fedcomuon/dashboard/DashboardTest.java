@@ -295,7 +295,9 @@ class DashboardTest {
             assertThat(page.status()).isEqualTo(200);
             assertThat(page.body()).contains("<!DOCTYPE html>", "EventSource", "prefers-color-scheme: dark", "</html>");
             assertThat(page.body()).doesNotContain("/*style*/", "/*script*/", "src=\"", "@import");
-            assertThat(page.headers().getOrDefault("content-security-policy", List.of("")).getFirst())
+            assertThat(page.headers()
+                            .getOrDefault("content-security-policy", List.of(""))
+                            .getFirst())
                     .contains("default-src 'none'", "script-src 'sha256-", "style-src 'sha256-", "connect-src 'self'")
                     .doesNotContain("unsafe");
             assertThat(page.headers())
@@ -374,7 +376,10 @@ class DashboardTest {
                 for (String query :
                         List.of("", "?token=", "?token=0123456789abcdeX", "?token=%zz", "?tokens=" + TOKEN)) {
 
-                    assertThat(raw(dashboard, "GET /%s%s HTTP/1.1\r\nHost: any.example\r\nConnection: close\r\n\r\n".formatted(path, query)))
+                    assertThat(raw(
+                                    dashboard,
+                                    "GET /%s%s HTTP/1.1\r\nHost: any.example\r\nConnection: close\r\n\r\n"
+                                            .formatted(path, query)))
                             .as(path + query)
                             .containsAnyOf(" 401 ", query.contains("%zz") ? " 400 " : " 401 ");
                 }
