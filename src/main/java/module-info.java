@@ -4,6 +4,7 @@
 module org.fedcomuon {
     requires info.picocli;
     requires java.logging;
+    requires jdk.httpserver;
     requires jdk.jfr;
     requires static transitive micrometer.core;
     requires static jcublas;
@@ -19,6 +20,7 @@ module org.fedcomuon {
 
     exports org.fedcomuon.cluster;
     exports org.fedcomuon.cluster.mpi;
+    exports org.fedcomuon.dashboard;
     exports org.fedcomuon.data;
     exports org.fedcomuon.device;
     exports org.fedcomuon.federation;

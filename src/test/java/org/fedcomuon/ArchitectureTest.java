@@ -21,7 +21,7 @@ class ArchitectureTest {
     /** From top to bottom; what shares a line is one layer. A package that does not exist yet is an empty one. */
     private static final List<List<String>> LAYERS = List.of(
             List.of("cli"),
-            List.of("report"),
+            List.of("report", "dashboard"),
             List.of("experiment"),
             List.of("model", "data", "observe"),
             List.of("federation"),

@@ -21,6 +21,7 @@ import java.util.function.Consumer;
 import org.fedcomuon.cluster.Cluster;
 import org.fedcomuon.cluster.MemberFailedException;
 import org.fedcomuon.cluster.mpi.MpiCluster;
+import org.fedcomuon.dashboard.Dashboard;
 import org.fedcomuon.experiment.Configuration;
 import org.fedcomuon.experiment.Preset;
 import org.fedcomuon.experiment.RunRecord;
@@ -29,6 +30,7 @@ import org.fedcomuon.experiment.TrainingEngine;
 import org.fedcomuon.federation.Listener;
 import org.fedcomuon.report.TrainPage;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -121,6 +123,9 @@ final class TrainCommand implements Callable<Integer> {
     @Option(names = "--resume", paramLabel = "DIR", description = "Go on with the run in this directory.")
     private Optional<Path> resume = Optional.empty();
 
+    @Mixin
+    private DashboardOptions dashboardOptions;
+
     @Option(names = "--quiet", description = "No progress.")
     private boolean quiet;
 
@@ -132,6 +137,7 @@ final class TrainCommand implements Callable<Integer> {
         if (memoryLimit.isPresent() && !(memoryLimit.get() > 0 && memoryLimit.get() < 1e6)) {
             throw new UsageException("--memory-limit %s: a number of GiB is needed".formatted(memoryLimit.get()));
         }
+        dashboardOptions.requirePort();
         if (clusterName.isEmpty()) {
             Configuration configuration = configuration();
             train(configuration, directory(configuration), Optional.empty());
@@ -158,8 +164,7 @@ final class TrainCommand implements Callable<Integer> {
     private void trainBy(TrainingEngine engine, String name) throws IOException, InterruptedException {
         Configuration configuration = configuration();
         Path directory = directory(configuration).toAbsolutePath().normalize();
-        WholeFile.makeDirectory("--out", directory);
-        Training.writeConfiguration(configuration, directory);
+        Optional<Dashboard> dashboard = dashboard(configuration, directory);
         Progress progress = progress(configuration);
         var job = new TrainingEngine.Job(
                 name,
@@ -171,16 +176,16 @@ final class TrainCommand implements Callable<Integer> {
                 memoryLimitBytes(),
                 new Version().getVersion()[0]);
         PrintWriter err = spec.commandLine().getErr();
-        stoppable(engine::stop, () -> sayCheckpoint(directory, err), () -> {
+        stoppable(engine::stop, () -> sayCheckpoint(directory, err), shown(dashboard, () -> {
             try {
-                engine.run(job, quiet ? new Listener() {} : progress, notes(quiet));
+                engine.run(job, audience(quiet, progress, dashboard), notes(quiet));
             } finally {
                 if (!quiet) {
                     progress.end();
                 }
             }
             report(directory, Training.summaryOf(directory));
-        });
+        }));
     }
 
     private void trainAsMember() throws IOException, InterruptedException {
@@ -206,9 +211,7 @@ final class TrainCommand implements Callable<Integer> {
     private void train(Configuration configuration, Path directory, Optional<Cluster> cluster)
             throws IOException, InterruptedException {
         boolean speaks = cluster.map(Cluster::self).orElse(0) == 0;
-        if (speaks) {
-            WholeFile.makeDirectory("--out", directory);
-        }
+        Optional<Dashboard> dashboard = speaks ? dashboard(configuration, directory) : Optional.empty();
         boolean silent = quiet || !speaks;
         Progress progress = progress(configuration);
         var options = new Training.Options(
@@ -222,10 +225,10 @@ final class TrainCommand implements Callable<Integer> {
                 resume.map(Training::checkpoints),
                 new Version().getVersion()[0]);
         var training =
-                new Training(configuration, options, directory, silent ? new Listener() {} : progress, notes(silent));
+                new Training(configuration, options, directory, audience(silent, progress, dashboard), notes(silent));
         PrintWriter err = spec.commandLine().getErr();
         Runnable told = cluster.isPresent() && speaks ? () -> sayCheckpoint(directory, err) : () -> {};
-        stoppable(training::stop, told, () -> {
+        stoppable(training::stop, told, shown(dashboard, () -> {
             Map<String, Object> summary;
             try {
                 summary = training.run();
@@ -237,7 +240,40 @@ final class TrainCommand implements Callable<Integer> {
             if (speaks) {
                 report(directory, summary);
             }
+        }));
+    }
+
+    /** Opened before anything is done, and said: without a port of one's own, nobody would know where it is. */
+    private Optional<Dashboard> dashboard(Configuration configuration, Path directory) {
+        Optional<Dashboard> dashboard = dashboardOptions.open(configuration, directory, resume.isPresent());
+        dashboard.ifPresent(open -> {
+            PrintWriter err = spec.commandLine().getErr();
+            err.println("dashboard: " + open.uri());
+            err.flush();
         });
+        return dashboard;
+    }
+
+    private static Listener audience(boolean silent, Progress progress, Optional<Dashboard> dashboard) {
+        var listeners = new ArrayList<Listener>(dashboard.stream().toList());
+        if (!silent) {
+            listeners.add(progress);
+        }
+        return new Audience(listeners);
+    }
+
+    /** Work that the page knows the end of, also where it fails before or after the run itself. */
+    private static Work shown(Optional<Dashboard> dashboard, Work work) {
+        return () -> {
+            try {
+                work.run();
+            } catch (IOException | InterruptedException | RuntimeException | Error e) {
+                dashboard.ifPresent(open -> open.onFailure(e));
+                throw e;
+            } finally {
+                dashboard.ifPresent(Dashboard::close);
+            }
+        };
     }
 
     private Progress progress(Configuration configuration) {

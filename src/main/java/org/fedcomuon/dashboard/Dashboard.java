@@ -1,0 +1,263 @@
+package org.fedcomuon.dashboard;
+
+import com.sun.net.httpserver.HttpServer;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.Inet6Address;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import org.fedcomuon.federation.Evaluation;
+import org.fedcomuon.federation.Listener;
+import org.fedcomuon.federation.Result;
+import org.fedcomuon.federation.Round;
+import org.fedcomuon.federation.Start;
+import org.fedcomuon.method.ClientFault;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A live page about a run, for whoever wants to see how it goes without stopping it: curves, the loss of each client,
+ * devices, speed and time left. Give it to a federation as a listener; it costs a run next to nothing, and never makes
+ * it wait for a browser.
+ *
+ * <p>{@snippet file="org/fedcomuon/dashboard/DashboardIT.java" region="embedded"}
+ *
+ * <p>Shows one run at a time: the next one that starts takes the place of one that has ended. Only this machine can see
+ * it, unless it is {@linkplain Builder#host bound elsewhere}, with a token. Until {@link #close}, also after the run.
+ * Thread-safe.
+ */
+public final class Dashboard implements Listener, AutoCloseable {
+    /** Characters of a token, so that it is not guessed. */
+    public static final int LEAST_TOKEN = 16;
+
+    private static final Logger LOG = LoggerFactory.getLogger(Dashboard.class);
+    private static final Duration PERIOD = Duration.ofMillis(250);
+    private static final long FAREWELL_MILLIS = 1000;
+
+    private final History history;
+    private final Broadcast broadcast;
+    private final HttpServer server;
+    private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
+    private final Thread publisher;
+    private final URI uri;
+
+    private Dashboard(Builder builder) throws IOException {
+        history = new History(
+                builder.title, Collections.unmodifiableMap(new LinkedHashMap<>(builder.facts)), builder.iterations);
+        builder.earlier.forEach(one -> history.addEarlier(one.step(), one.metrics()));
+        broadcast = new Broadcast(
+                history, HexFormat.of().toHexDigits(ThreadLocalRandom.current().nextLong()));
+        server = HttpServer.create(new InetSocketAddress(builder.host, builder.port), 0);
+        int port = server.getAddress().getPort();
+        server.setExecutor(threads);
+        server.createContext("/", new Site(broadcast, builder.host.isLoopbackAddress(), port, builder.token));
+        server.start();
+        String name = builder.host.getHostAddress();
+        uri = URI.create("http://%s:%d/"
+                .formatted(builder.host instanceof Inet6Address ? "[" + name.replace("%", "%25") + "]" : name, port));
+        long millis = builder.period.toMillis();
+        publisher = Thread.ofPlatform().daemon().name("dashboard-" + port).start(() -> publish(millis));
+    }
+
+    /** Starts describing one; by default on loopback, on any free port. */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    private void publish(long millis) {
+        try {
+            while (true) {
+                Thread.sleep(millis);
+                broadcast.publish();
+            }
+        } catch (InterruptedException e) {
+            // It has been closed.
+        }
+    }
+
+    /** Where the page is. A token is not in it. */
+    public URI uri() {
+        return uri;
+    }
+
+    @Override
+    public void onStart(Start start) {
+        history.start(start);
+    }
+
+    @Override
+    public void onWarning(String warning) {
+        history.warning(warning);
+    }
+
+    @Override
+    public void onStep(long step) {
+        history.step(step);
+    }
+
+    @Override
+    public void onRound(Round round) {
+        history.round(round);
+    }
+
+    @Override
+    public void onEvaluation(Evaluation evaluation) {
+        history.evaluation(evaluation);
+    }
+
+    @Override
+    public void onClientFault(ClientFault fault) {
+        history.fault(fault);
+    }
+
+    @Override
+    public void onCheckpoint(long step, Path file) {
+        history.checkpoint(step, file);
+    }
+
+    @Override
+    public void onEnd(Result result) {
+        history.end(result);
+    }
+
+    @Override
+    public void onFailure(Throwable failure) {
+        history.fail(failure);
+    }
+
+    /** How many browsers listen. For tests. */
+    int subscribers() {
+        return broadcast.subscribers();
+    }
+
+    /**
+     * Tells open pages how the run ended, waits up to a second until they know, and frees the port and all threads. A
+     * page that is open keeps what it shows.
+     */
+    @Override
+    public void close() {
+        history.leave();
+        broadcast.close(FAREWELL_MILLIS);
+        publisher.interrupt();
+        server.stop(0);
+        threads.shutdownNow();
+        try {
+            if (!threads.awaitTermination(FAREWELL_MILLIS, TimeUnit.MILLISECONDS)) {
+                LOG.warn("{}: an answer is still under way", uri);
+            }
+            publisher.join(FAREWELL_MILLIS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** A dashboard being described. Every value has a default. Of one thread. */
+    public static final class Builder {
+        private record Earlier(long step, Map<String, Double> metrics) {}
+
+        private InetAddress host = InetAddress.getLoopbackAddress();
+        private int port;
+        private Optional<String> token = Optional.empty();
+        private String title = "";
+        private final Map<String, String> facts = new LinkedHashMap<>();
+        private long iterations;
+        private final List<Earlier> earlier = new ArrayList<>();
+        private Duration period = PERIOD;
+
+        private Builder() {}
+
+        /** The port; 0, which is the default, takes any that is free. */
+        public Builder port(int value) {
+            port = value;
+            return this;
+        }
+
+        /**
+         * The address to listen at; loopback by default. Another one lets other machines in and needs a {@link #token}.
+         * What is sent is not encrypted: prefer a tunnel where the network is not yours.
+         */
+        public Builder host(InetAddress value) {
+            host = value;
+            return this;
+        }
+
+        /**
+         * What a browser must know: {@code ?token=...}, or {@code Authorization: Bearer ...}. At least
+         * {@value #LEAST_TOKEN} characters.
+         */
+        public Builder token(String value) {
+            token = Optional.of(value);
+            return this;
+        }
+
+        /** What the page is headed with; the name of the run by default. */
+        public Builder title(String value) {
+            title = value;
+            return this;
+        }
+
+        /** Something to be shown with the run, such as its preset. */
+        public Builder fact(String name, String value) {
+            facts.put(name, value);
+            return this;
+        }
+
+        /** How many steps there will be, for a run that does not tell its {@link Start}; otherwise not needed. */
+        public Builder iterations(long count) {
+            iterations = count;
+            return this;
+        }
+
+        /** An evaluation of an earlier part of a run that goes on, by ascending step. */
+        public Builder earlier(long step, Map<String, Double> metrics) {
+            earlier.add(new Earlier(step, metrics));
+            return this;
+        }
+
+        /** Between two updates. For tests. */
+        Builder period(Duration value) {
+            period = value;
+            return this;
+        }
+
+        /**
+         * Opens it: from now on the page is there.
+         *
+         * @throws IllegalArgumentException when a value is impossible; the message names it
+         * @throws UncheckedIOException when the port is taken, or the address not of this machine
+         */
+        public Dashboard open() {
+            if (port < 0 || port > 65_535) {
+                throw new IllegalArgumentException("port %d: 0 to 65535".formatted(port));
+            }
+            if (token.isPresent() && token.get().length() < LEAST_TOKEN) {
+                throw new IllegalArgumentException("the token has %d characters; at least %d are needed"
+                        .formatted(token.get().length(), LEAST_TOKEN));
+            }
+            if (!host.isLoopbackAddress() && token.isEmpty()) {
+                throw new IllegalArgumentException(
+                        "%s can be reached from other machines; a token is needed".formatted(host.getHostAddress()));
+            }
+            try {
+                return new Dashboard(this);
+            } catch (IOException e) {
+                throw new UncheckedIOException(
+                        "%s:%d cannot be listened at: %s".formatted(host.getHostAddress(), port, e.getMessage()), e);
+            }
+        }
+    }
+}
