@@ -32,9 +32,7 @@ import org.slf4j.LoggerFactory;
 /**
  * A live page about a run, for whoever wants to see how it goes without stopping it: curves, the loss of each client,
  * devices, speed and time left. Give it to a federation as a listener; it costs a run next to nothing, and never makes
- * it wait for a browser.
- *
- * <p>{@snippet file="org/fedcomuon/dashboard/DashboardIT.java" region="embedded"}
+ * it wait for a browser. {@snippet file="org/fedcomuon/dashboard/DashboardIT.java" region="embedded"}
  *
  * <p>Shows one run at a time: the next one that starts takes the place of one that has ended. Only this machine can see
  * it, unless it is {@linkplain Builder#host bound elsewhere}, with a token. Until {@link #close}, also after the run.
