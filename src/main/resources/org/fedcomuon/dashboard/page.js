@@ -499,8 +499,9 @@
   }
 
   const KINDS = [
-    {name: 'Loss', share: false, has: key => /(^|_)loss(_|$)|objective$/.test(key)},
+    {name: 'Loss', share: false, has: key => /(^|_)loss(_|$)/.test(key)},
     {name: 'Accuracy', share: true, has: key => /accuracy$/.test(key)},
+    {name: 'Objective', share: false, has: key => /objective$/.test(key)},
     {name: 'Perplexity', share: false, has: key => /perplexity$/.test(key)},
   ];
   const LOOKS = {train_objective: 'c3 dash3', train_loss_pooled: 'c6 dash1', train: 'c1', test: 'c2 dash1', worst: 'c4 dash2'};
@@ -524,7 +525,7 @@
     for (const [kind, members] of kinds) {
       if (members.length === 0) continue;
       const series = members.map((key, i) => ({
-        name: key.replace(/_?(loss|accuracy|perplexity)/, '').replaceAll('_', ' ') || kind.name.toLowerCase(),
+        name: key.replace(/_?(loss|accuracy|objective|perplexity)/, '').replaceAll('_', ' ') || kind.name.toLowerCase(),
         look: LOOKS[key] ?? LOOKS[key.split('_')[0]] ?? `c${i % 9 + 1} dash${i % 4}`,
         points: all.filter(([, metrics]) => key in metrics).map(([step, metrics]) => [step, metrics[key]]),
       }));
