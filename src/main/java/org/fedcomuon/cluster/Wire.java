@@ -27,7 +27,15 @@ public final class Wire {
      * @param lengths of a row of each
      */
     public record Header(
-            Facts facts, List<Integer> clients, List<Double> weights, List<String> names, List<Long> lengths) {}
+            Facts facts, List<Integer> clients, List<Double> weights, List<String> names, List<Long> lengths) {
+        /** Copies. */
+        public Header {
+            clients = List.copyOf(clients);
+            weights = List.copyOf(weights);
+            names = List.copyOf(names);
+            lengths = List.copyOf(lengths);
+        }
+    }
 
     /** All of a contribution but its numbers. */
     public static byte[] header(Contribution contribution) {

@@ -4,7 +4,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Objects;
 import java.util.Optional;
@@ -220,7 +219,7 @@ final class DeviceRun {
             var evaluation = new Evaluation(
                     step,
                     step / setup.tau(),
-                    Collections.unmodifiableMap(metrics),
+                    metrics,
                     server.bytes(),
                     watch.seconds(),
                     meeting.seconds(Phase.STEP),

@@ -32,6 +32,7 @@ import org.jspecify.annotations.Nullable;
 public final class Federation {
     private final Setup setup;
     private final List<Listener> listeners;
+    private volatile List<Thread> working = List.of(); // one a device
     private @Nullable Watch watch;
     private boolean stopBeforeStart;
 
@@ -123,6 +124,11 @@ public final class Federation {
         }
     }
 
+    /** Whether the current thread is a device's: that of a listener or an evaluator which the run waits for. */
+    boolean isAtWork() {
+        return working.contains(Thread.currentThread());
+    }
+
     private Result run(Watch mine, @Nullable SafetensorsFile resumed) throws InterruptedException {
         int devices = setup.devices().size();
         var meeting = new Meeting(devices, setup.members(), setup.problem().clients());
@@ -133,7 +139,7 @@ public final class Federation {
             int self = i;
             threads.add(Thread.ofPlatform()
                     .name("federation-" + setup.devices().get(i))
-                    .start(() -> {
+                    .unstarted(() -> {
                         try {
                             results[self] = new DeviceRun(setup, meeting, mine, self, resumed).run();
                         } catch (Throwable e) { // rethrown by the caller's thread
@@ -144,6 +150,8 @@ public final class Federation {
                         }
                     }));
         }
+        working = List.copyOf(threads);
+        threads.forEach(Thread::start);
         boolean interrupted = false;
         for (Thread thread : threads) {
             while (thread.isAlive()) {
