@@ -12,6 +12,8 @@ import java.util.List;
 /**
  * What is said at a meeting besides the numbers, as bytes: the numbers themselves travel as they are in memory, little
  * endian, because they are many.
+ *
+ * <p>Thread-safe.
  */
 public final class Wire {
     private static final int LONGEST_TEXT = 4000; // characters; writeUTF ends at 65535 bytes

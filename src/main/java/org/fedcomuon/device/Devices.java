@@ -25,6 +25,8 @@ import org.fedcomuon.internal.bindings.fedcomuon.fcm_device_info;
  * library that was named, or the one packaged. {@code cudasim:N} are CUDA devices simulated on the CPU, for tests:
  * {@code libfedcomuon_cudasim.so}, found alike by {@code -Dfedcomuon.cudasim.library}, loaded only when one is opened
  * or {@code -Dfedcomuon.cudasim=true} asks for them to be listed.
+ *
+ * <p>Thread-safe.
  */
 public final class Devices {
     private static final Pattern NAME = Pattern.compile("(cpu|cuda|cudasim)(?::(\\d{1,6}))?");

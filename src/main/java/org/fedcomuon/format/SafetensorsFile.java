@@ -18,7 +18,7 @@ import java.util.stream.Collectors;
  * <p>Files come from anywhere: no memory is allocated that the file itself does not fill. That the data is what was
  * written is another matter, for {@link #verify}.
  *
- * <p>Any number of threads may read at once. An interrupt closes the file for all of them, as it does with every
+ * <p>Thread-safe: any number may read at once. An interrupt closes the file for all of them, as it does with every
  * channel.
  */
 public final class SafetensorsFile implements AutoCloseable {

@@ -41,8 +41,8 @@ import java.util.stream.Stream;
  * <p>The checksum is the metadata {@code sha256}: of the whole file, with its own 64 digits taken as zeros. Other
  * readers of safetensors pass over it.
  *
- * <p>Any number of threads may write at once. An interrupt of one makes the writer useless for all of them, as it does
- * with every channel.
+ * <p>Thread-safe: any number may write at once. An interrupt of one makes the writer useless for all of them, as it
+ * does with every channel.
  */
 public final class SafetensorsWriter implements AutoCloseable {
     /** What is left of a writer that came to no end; the final name is within. */

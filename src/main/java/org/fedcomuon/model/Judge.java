@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Scores a network's parameters, in batches spread over threads of its own; sums are taken in the order of the batches,
- * so their number does not change a bit. Of any one thread at a time.
+ * so their number does not change a bit. Thread-safe.
  */
 public final class Judge implements AutoCloseable {
     private final Network network;

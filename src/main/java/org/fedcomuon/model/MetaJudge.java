@@ -9,7 +9,7 @@ import org.fedcomuon.problem.Point;
 
 /**
  * The meta test: scores what a network's parameters become by one step of adaptation. Episodes run side by side on
- * threads of its own, each on one, so the number of threads does not change a bit. Of any one thread at a time.
+ * threads of its own, each on one, so the number of threads does not change a bit. Thread-safe.
  */
 public final class MetaJudge implements AutoCloseable {
     private final Network network;

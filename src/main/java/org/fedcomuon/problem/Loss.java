@@ -3,6 +3,8 @@ package org.fedcomuon.problem;
 /**
  * A client's loss on a sample: g with d = 1, the form that most problems have. One that implements
  * {@link HessianProduct} as well allows exact MAML gradients.
+ *
+ * <p>Called by one thread at a time for each client: one that is the loss of several clients, by several.
  */
 @FunctionalInterface
 public interface Loss {

@@ -5,7 +5,9 @@ import java.util.function.IntFunction;
 
 /**
  * A federated compositional problem over K clients: {@code min_W (1/K) sum_k f^k(E[g^k(W; xi)])} with g in R^d.
- * Implementations may be used by several federations, one after the other or at once, if their clients allow it.
+ *
+ * <p>Called by the threads of all devices at once. May be used by several federations, one after the other or at once,
+ * if its clients allow it.
  */
 public interface Problem {
     /** The parameters. */
