@@ -12,6 +12,8 @@ import org.jspecify.annotations.Nullable;
  * Members that are threads of one process and meet in its memory. What other clusters are measured against, and what a
  * federation over members can be tried with where there is no engine.
  *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="cluster"}
+ *
  * <p>Of one thread each; {@link #fail} and {@link #close} from any.
  */
 public final class InProcessCluster implements Cluster {

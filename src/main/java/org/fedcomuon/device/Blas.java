@@ -15,9 +15,9 @@ public interface Blas {
 
     /** Which half of a symmetric matrix, with the diagonal, is read or written. */
     enum Triangle {
-        /** Elements with column >= row. */
+        /** Elements with {@code column >= row}. */
         UPPER,
-        /** Elements with column <= row. */
+        /** Elements with {@code column <= row}. */
         LOWER
     }
 

@@ -5,6 +5,8 @@ import java.util.Optional;
 /**
  * Something that holds buffers and runs the update rules of the paper on them, all of its clients in one call.
  *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="device"}
+ *
  * <p>Every operation is deterministic: the same operands give the same bits, whatever the number of threads. Operands
  * that are written must not overlap any other operand. An operation that refuses its operands has written nothing.
  *

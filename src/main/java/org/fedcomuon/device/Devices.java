@@ -20,6 +20,8 @@ import org.fedcomuon.internal.bindings.fedcomuon.fcm_device_info;
 /**
  * The devices of this machine: what is here, why the rest is not, and how to open one.
  *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="device"}
+ *
  * <p>CUDA devices come from a library of their own, {@code libfedcomuon_cuda.so}: the file named by
  * {@code -Dfedcomuon.cuda.library}, one in the directories of {@code -Dfedcomuon.native.path}, one beside a native
  * library that was named, or the one packaged. {@code cudasim:N} are CUDA devices simulated on the CPU, for tests:

@@ -31,6 +31,8 @@ import org.slf4j.LoggerFactory;
  * any moment leaves every checkpoint that was committed before; and since a disk can damage the newest, there is
  * another.
  *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="checkpoint"}
+ *
  * <p>What is in a checkpoint is its writer's business; the store adds to the metadata what the file is ({@code format =
  * fedcomuon-checkpoint}, {@code version = 1}), and opens nothing else.
  *

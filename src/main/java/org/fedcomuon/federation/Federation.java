@@ -23,11 +23,12 @@ import org.jspecify.annotations.Nullable;
 /**
  * A method on a problem: T local steps in rounds of tau, over any list of devices, to the same bits whatever the list.
  *
- * <pre>
- * Result result = Federation.of(problem, method).devices("cpu:0", "cpu:1").iterations(500).tau(5).seed(42).build().run();
- * </pre>
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="federation"}
  *
- * One platform thread a device, made for the run. {@link #run} may be called once; {@link #stop} from any thread.
+ * <p>One that keeps checkpoints goes on from them: {@snippet file="org/fedcomuon/SnippetsIT.java" region="resume"}
+ *
+ * <p>Thread-safe. {@link #run} may be called once, and makes a platform thread for each device; {@link #stop} from any
+ * thread.
  */
 public final class Federation {
     private final Setup setup;

@@ -6,7 +6,7 @@ import org.fedcomuon.problem.Point;
 /**
  * A run in the background, for services: {@link Federation#start} makes one.
  *
- * <p>{@snippet file="org/fedcomuon/federation/FederationRunIT.java" region="background"}
+ * <p>For example: {@snippet file="org/fedcomuon/federation/FederationRunIT.java" region="background"}
  *
  * <p>Thread-safe. {@link #close} stops the run and waits for it; nothing of it is left then, but the weights of its
  * {@link Result}.

@@ -6,6 +6,8 @@ import org.fedcomuon.method.ClientFault;
 /**
  * Hears what a run does. Called by the threads that do the work, never two at once for one run: be quick, or hand over.
  * One that listens to several runs is called by several at once. An exception from a listener ends the run.
+ *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="listener"}
  */
 public interface Listener {
     /** The run begins. Warnings may come before. */

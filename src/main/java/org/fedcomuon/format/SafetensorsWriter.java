@@ -31,12 +31,7 @@ import java.util.stream.Stream;
  * with a checksum that {@link SafetensorsFile#verify} knows. Under its final name there is what was there before, or
  * all of the new file, never a part of it, not even after a crash.
  *
- * <pre>{@code
- * try (var writer = SafetensorsWriter.create(file, Map.of(), List.of(TensorSpec.of("w", Dtype.F32, 2, 3)))) {
- *     writer.write("w", 0, data);
- *     writer.commit();
- * }
- * }</pre>
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="safetensors"}
  *
  * <p>The checksum is the metadata {@code sha256}: of the whole file, with its own 64 digits taken as zeros. Other
  * readers of safetensors pass over it.

@@ -165,7 +165,7 @@ public sealed interface Compressor {
         }
     }
 
-    /** {@code Y = U_r (U_r^T X)} with the first r left singular vectors of X. */
+    /** {@code Y = U_r (U_r^T X)} with the first r left singular vectors of X. Of the device's thread. */
     final class Projection implements Room {
         private final LowRank what;
         private final Clients clients;
