@@ -6,6 +6,8 @@ import java.util.List;
 /**
  * What all members take from a meeting.
  *
+ * <p>Immutable, but for the means.
+ *
  * @param facts of every member, in their order
  * @param weights of every client
  * @param means of the values, in the order in which they were brought; valid until the next meeting

@@ -5,7 +5,10 @@ package org.fedcomuon.cluster;
  * local steps by itself; now and then all meet, and means over all clients are worked out in client order, so that a
  * run has the same bits however its clients are divided.
  *
- * <p>All members make the same calls in the same order. Of one thread each.
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="cluster"}
+ *
+ * <p>All members make the same calls in the same order. Called by one thread at a time: a member's device meets the
+ * others, and what runs the federation says how it ended.
  */
 public interface Cluster extends AutoCloseable {
     /** How many there are. */

@@ -7,6 +7,8 @@ import java.util.List;
  * What a member brings to a meeting, and all that leaves it: never examples, and of a client's state only what its
  * method exchanges.
  *
+ * <p>Immutable, but for the rows, which stay as they are until {@link Cluster#meet} returns.
+ *
  * @param facts about how it is getting on
  * @param clients whose values follow, by number, ascending
  * @param weights of each of them in the means, 0 for one that does not take part
@@ -15,6 +17,8 @@ import java.util.List;
 public record Contribution(Facts facts, List<Integer> clients, List<Double> weights, List<Values> values) {
     /**
      * A variable's values, a row of floats for each client.
+     *
+     * <p>Immutable, but for the rows.
      *
      * @param name of the variable
      * @param rows of all clients here, one after the other

@@ -4,16 +4,22 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Members that are threads of one process and meet in its memory. What other clusters are measured against, and what a
  * federation over members can be tried with where there is no engine.
+ *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="cluster"}
+ *
+ * <p>Of one thread each; {@link #fail} and {@link #close} from any.
  */
 public final class InProcessCluster implements Cluster {
     private final Table table;
     private final int self;
+    private final AtomicBoolean closed = new AtomicBoolean();
 
     private InProcessCluster(Table table, int self) {
         this.table = table;
@@ -48,9 +54,12 @@ public final class InProcessCluster implements Cluster {
         table.fail(new MemberFailedException(self, reason));
     }
 
+    /** Whoever meets the others after this one has left learns so. Closing twice does nothing. */
     @Override
     public void close() {
-        table.leave();
+        if (closed.compareAndSet(false, true)) {
+            table.leave(self);
+        }
     }
 
     /** Where they meet. The last to come works out the answer. */
@@ -70,6 +79,9 @@ public final class InProcessCluster implements Cluster {
         }
 
         synchronized Answer meet(int self, Contribution mine) {
+            if (failure != null) {
+                throw failure; // and what the others brought may be gone
+            }
             brought.set(self, mine);
             long before = meetings;
             if (++waiting == members) {
@@ -84,7 +96,7 @@ public final class InProcessCluster implements Cluster {
                     fail(new MemberFailedException(self, "interrupted"));
                 }
             }
-            if (failure != null) {
+            if (failure != null && meetings == before) {
                 throw failure;
             }
             return Objects.requireNonNull(answer);
@@ -96,6 +108,9 @@ public final class InProcessCluster implements Cluster {
                 meetings++;
             } catch (MemberFailedException e) {
                 failure = e;
+            } catch (RuntimeException e) { // the others must not wait for what will never be
+                failure = new MemberFailedException("no means: " + e);
+                failure.initCause(e);
             }
             notifyAll();
         }
@@ -107,9 +122,11 @@ public final class InProcessCluster implements Cluster {
             notifyAll();
         }
 
-        synchronized void leave() {
+        synchronized void leave(int self) {
             if (++left == members) {
                 mean.close();
+            } else {
+                fail(new MemberFailedException(self, "it has left early")); // unless nobody meets any more
             }
         }
     }

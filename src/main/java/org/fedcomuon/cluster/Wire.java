@@ -12,6 +12,8 @@ import java.util.List;
 /**
  * What is said at a meeting besides the numbers, as bytes: the numbers themselves travel as they are in memory, little
  * endian, because they are many.
+ *
+ * <p>Thread-safe.
  */
 public final class Wire {
     private static final int LONGEST_TEXT = 4000; // characters; writeUTF ends at 65535 bytes
@@ -27,7 +29,15 @@ public final class Wire {
      * @param lengths of a row of each
      */
     public record Header(
-            Facts facts, List<Integer> clients, List<Double> weights, List<String> names, List<Long> lengths) {}
+            Facts facts, List<Integer> clients, List<Double> weights, List<String> names, List<Long> lengths) {
+        /** Copies. */
+        public Header {
+            clients = List.copyOf(clients);
+            weights = List.copyOf(weights);
+            names = List.copyOf(names);
+            lengths = List.copyOf(lengths);
+        }
+    }
 
     /** All of a contribution but its numbers. */
     public static byte[] header(Contribution contribution) {

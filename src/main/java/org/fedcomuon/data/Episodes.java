@@ -8,6 +8,8 @@ import org.fedcomuon.problem.Sample;
  * judged by. They have no image in common, nor with those of other samples of the same epoch. They are the two parts of
  * one of {@link Batches}, and what is said there holds for both together: a client that has too few images has all of
  * them in every pair, divided in the same proportion.
+ *
+ * <p>Of one thread at a time, like those.
  */
 public final class Episodes {
     private final Batches batches;

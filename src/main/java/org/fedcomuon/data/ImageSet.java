@@ -5,7 +5,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.Objects;
 
-/** Images of one size, each with a label. It never changes, and any number of threads may read it. */
+/** Images of one size, each with a label. Immutable. */
 public final class ImageSet {
     /** By the byte of a pixel. */
     private static final float[] INTENSITIES = new float[1 << Byte.SIZE];

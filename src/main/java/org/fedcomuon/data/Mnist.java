@@ -19,6 +19,8 @@ import org.fedcomuon.format.MalformedFileException;
 /**
  * MNIST, handwritten digits of 28 x 28 grey pixels: the pool that is packaged with these classes, or four files in a
  * directory. {@link MnistDownload} gets the whole set.
+ *
+ * <p>Thread-safe.
  */
 public final class Mnist {
     /** How many training images are packaged; of test images, all. */

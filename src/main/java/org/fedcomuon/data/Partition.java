@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 
-/** Which images, or blocks of text, each client has. None belongs to two clients. */
+/** Which images, or blocks of text, each client has. None belongs to two clients. Immutable. */
 public final class Partition {
     private final List<int[]> clients;
 

@@ -5,7 +5,7 @@ import java.util.Objects;
 /**
  * A text as numbers of words, cut into blocks of one length. In each place of a block the word that follows in the text
  * is to be foretold, so the word after a block is needed too; what is left over at the end, less than a block, is not
- * used. It never changes, and any number of threads may read it.
+ * used. Immutable.
  */
 public final class TextBlocks {
     private final int[] tokens;

@@ -5,7 +5,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 
-/** The words that a model of language knows, by number. It never changes. */
+/** The words that a model of language knows, by number. Immutable. */
 public final class Vocabulary {
     /** Stands for every word that is not in it. */
     public static final String UNKNOWN = "<unk>";

@@ -19,6 +19,8 @@ import org.fedcomuon.format.MalformedFileException;
  * is its validation and its test text only, not the larger one for training; so the validation text is trained on, and
  * the description says so. This is the quick form: everything runs, but neither losses nor perplexities are those of
  * WikiText-2, whose vocabulary is more than twice as large.
+ *
+ * <p>Thread-safe.
  */
 public final class WikiText2 {
     /** Words a block, as in the paper. */

@@ -7,6 +7,8 @@ import java.util.Objects;
  * {@code buffer}. The buffer's bounds are checked here, once, so that an operation need not. A stride of 0 gives every
  * client the same values; only an operand that is read may have it.
  *
+ * <p>Immutable; the elements are the buffer's.
+ *
  * @param buffer where the elements are
  * @param offset of client 0, in elements
  * @param clients how many

@@ -2,7 +2,7 @@ package org.fedcomuon.device;
 
 /**
  * Matrix products on one device, in the precision of the buffers, which all operands share. Row-major; the result must
- * not overlap an operand. Of the device's thread, like every operation.
+ * not overlap an operand. Of the device's thread.
  */
 public interface Blas {
     /** Whether an operand is used as it is or transposed. */
@@ -15,7 +15,7 @@ public interface Blas {
 
     /** Which half of a symmetric matrix, with the diagonal, is read or written. */
     enum Triangle {
-        /** Elements with column >= row. */
+        /** Elements with {@code column >= row}. */
         UPPER,
         /** Elements with {@code column <= row}. */
         LOWER

@@ -9,7 +9,7 @@ import java.util.Objects;
  * Closing twice is fine, using it after is an {@link IllegalStateException}, and never closing it is reported in the
  * log under its label.
  *
- * <p>May be closed on any thread; copies belong to the device's own thread.
+ * <p>Of the device's thread; {@link #close} from any, and the {@link #segment} too while no operation runs on it.
  */
 public final class Buffer implements AutoCloseable {
     private final NativeDevice device;

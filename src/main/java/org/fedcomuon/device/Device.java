@@ -5,11 +5,13 @@ import java.util.Optional;
 /**
  * Something that holds buffers and runs the update rules of the paper on them, all of its clients in one call.
  *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="device"}
+ *
  * <p>Every operation is deterministic: the same operands give the same bits, whatever the number of threads. Operands
  * that are written must not overlap any other operand. An operation that refuses its operands has written nothing.
  *
- * <p>It belongs to the platform thread that opened it ({@link Devices#open(String)}); see the package for the rules of
- * threads and lifetimes.
+ * <p>Of the thread that opened it ({@link Devices#open(String)}), a platform thread; {@link #liveBytes},
+ * {@link #peakBytes} and what it is called from any, for those who watch. See the package for the rules of lifetimes.
  */
 public sealed interface Device extends AutoCloseable permits NativeDevice {
     /** What it was opened by, such as {@code cpu:0}. */

@@ -142,6 +142,15 @@ final class DeviceMemory implements AutoCloseable, Runnable {
         if (!closed.compareAndSet(false, true)) {
             return;
         }
+        try {
+            free();
+        } catch (IllegalStateException inUse) {
+            closed.set(false); // or nobody could ever free the rest
+            throw new IllegalStateException("%s is in use on another thread".formatted(deviceName), inUse);
+        }
+    }
+
+    private void free() {
         List<BufferMemory> left = List.copyOf(open);
         if (!left.isEmpty()) {
             LOG.warn(

@@ -20,11 +20,15 @@ import org.fedcomuon.internal.bindings.fedcomuon.fcm_device_info;
 /**
  * The devices of this machine: what is here, why the rest is not, and how to open one.
  *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="device"}
+ *
  * <p>CUDA devices come from a library of their own, {@code libfedcomuon_cuda.so}: the file named by
  * {@code -Dfedcomuon.cuda.library}, one in the directories of {@code -Dfedcomuon.native.path}, one beside a native
  * library that was named, or the one packaged. {@code cudasim:N} are CUDA devices simulated on the CPU, for tests:
  * {@code libfedcomuon_cudasim.so}, found alike by {@code -Dfedcomuon.cudasim.library}, loaded only when one is opened
  * or {@code -Dfedcomuon.cudasim=true} asks for them to be listed.
+ *
+ * <p>Thread-safe.
  */
 public final class Devices {
     private static final Pattern NAME = Pattern.compile("(cpu|cuda|cudasim)(?::(\\d{1,6}))?");

@@ -8,7 +8,7 @@ import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
  * A point in the work of a device or of a {@link CopyLane}, for others to wait for while the host goes on. On the CPU
  * all work is done when a call returns, and there is nothing to wait for.
  *
- * <p>{@link #record} is of the thread of its device; others wait on threads of their own ({@link Device#await},
+ * <p>Of the device's thread to {@link #record}; others wait on threads of their own ({@link Device#await},
  * {@link CopyLane#await}), for where it is at that moment: one that was never recorded holds nothing up. Closed by
  * whoever made it; its device closes what is left.
  */

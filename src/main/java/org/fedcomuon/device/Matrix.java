@@ -3,6 +3,8 @@ package org.fedcomuon.device;
 /**
  * A matrix in a buffer, row-major: element (i, j) is at {@code offset + i * stride + j}. Bounds are checked here, once.
  *
+ * <p>Immutable; the elements are the buffer's.
+ *
  * @param stride elements from one row to the next, at least {@code cols}
  */
 public record Matrix(Buffer buffer, long offset, int rows, int cols, int stride) {

@@ -4,6 +4,8 @@ package org.fedcomuon.device;
  * One matrix of every client: element (i, j) of client k is at {@code offset + k * stride + i * rowStride + j *
  * colStride}. Bounds are checked here, once.
  *
+ * <p>Immutable; the elements are the buffer's.
+ *
  * @param stride elements from one client's matrix to the next one's
  */
 public record MatrixBatch(

@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
  * itself and nothing is carried; elsewhere it is pinned host memory of the same size, made once.
  *
  * <p>Neither waits for its copy: between a transfer and the host's next use of the segment comes
- * {@link Device#synchronize}. Transfers are of the device's thread; the segment is of any. Closed by whoever made it,
- * before its buffer.
+ * {@link Device#synchronize}. Of the device's thread; the segment from any. Closed by whoever made it, before its
+ * buffer.
  */
 public final class Mirror implements AutoCloseable {
     private final Buffer buffer;

@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.ref.Cleaner;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicLong;
 import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
 import org.jspecify.annotations.Nullable;
 
@@ -31,8 +32,9 @@ final class NativeDevice implements Device {
     private MemorySegment workspace = MemorySegment.NULL;
     private MemorySegment weights = MemorySegment.NULL;
     private MemorySegment stage = MemorySegment.NULL;
-    private long workspaceBytes;
-    private long heldBytes; // by libraries of this device
+    // Written by the owner's thread alone; whoever watches a device reads them on another.
+    private volatile long workspaceBytes;
+    private final AtomicLong heldBytes = new AtomicLong(); // by libraries of this device
     private @Nullable OpenBlas openBlas;
     private @Nullable VendorLibraries vendor;
 
@@ -137,7 +139,7 @@ final class NativeDevice implements Device {
 
     @Override
     public long liveBytes() {
-        return memory.liveBytes() - workspaceBytes - heldBytes;
+        return memory.liveBytes() - workspaceBytes - heldBytes.get();
     }
 
     @Override
@@ -167,7 +169,7 @@ final class NativeDevice implements Device {
     MemorySegment hold(long bytes) {
         context();
         MemorySegment room = memory.address(bytes).reinterpret(bytes);
-        heldBytes += bytes;
+        heldBytes.addAndGet(bytes);
         return room;
     }
 
@@ -175,7 +177,7 @@ final class NativeDevice implements Device {
     void release(MemorySegment room) {
         context();
         memory.free(room);
-        heldBytes -= room.byteSize();
+        heldBytes.addAndGet(-room.byteSize());
     }
 
     private OpenBlas openBlas() {
@@ -498,6 +500,7 @@ final class NativeDevice implements Device {
             throw new DeviceException.InvalidOperand("%d weights for the %d clients of %s"
                     .formatted(clientWeights.length, x.clients(), x.buffer().label()));
         }
+        context(); // the weights are the owner's too
         if (weights.byteSize() < 8L * clientWeights.length) {
             weights = Arena.ofAuto().allocate(ValueLayout.JAVA_DOUBLE, clientWeights.length);
         }

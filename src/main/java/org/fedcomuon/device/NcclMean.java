@@ -13,9 +13,9 @@ import org.fedcomuon.internal.bindings.nccl.NcclNative;
  * must not depend on where its clients are gathers and sums in client order instead, and this is for those who choose
  * speed.
  *
- * <p>One thread makes it for all devices. Then each device's own thread calls {@link #average} or {@link #sum}, all of
- * them with the same lengths in the same order; none has a result before all have come. When the call of one fails the
- * others are not left waiting for it: theirs end as well, and there are no more.
+ * <p>Thread-safe. One thread makes it for all devices; then each device's own thread calls {@link #average} or
+ * {@link #sum}, all of them with the same lengths in the same order; none has a result before all have come. When the
+ * call of one fails the others are not left waiting for it: theirs end as well, and there are no more.
  */
 public final class NcclMean implements AutoCloseable {
     private final NcclLibrary nccl;

@@ -9,7 +9,7 @@ import org.fedcomuon.internal.bindings.fedcomuon.fcm_matrix_block;
 
 /**
  * What {@link Device#newtonSchulz} and {@link Device#newtonSchulzStep} are to do: which matrices a client has and the
- * coefficients of each step. Made once and used every step, on any device and thread; immutable.
+ * coefficients of each step. Immutable: made once and used every step, on any device.
  */
 public final class SmallSchulz {
     private final List<MatrixBlock> blocks;

@@ -1,8 +1,6 @@
 package org.fedcomuon.device;
 
-/**
- * Matrix decompositions on one device, in the precision of the buffers. Of the device's thread, like every operation.
- */
+/** Matrix decompositions on one device, in the precision of the buffers. Of the device's thread. */
 public interface Solver {
     /**
      * The compact singular value decomposition {@code A = U diag(s) V^T}, with r = min(rows, cols).

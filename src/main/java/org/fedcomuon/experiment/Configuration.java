@@ -139,7 +139,7 @@ public final class Configuration {
     private static Map<String, Setting> byName(List<Setting> settings) {
         var all = new LinkedHashMap<String, Setting>();
         settings.forEach(setting -> all.put(setting.name(), setting));
-        return all;
+        return Collections.unmodifiableMap(all);
     }
 
     /**

@@ -1,5 +1,6 @@
 package org.fedcomuon.experiment;
 
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BiFunction;
@@ -221,7 +222,9 @@ public record MethodChoice(
                             "top-k(0.1)",
                             "down",
                             "none"))
-            .collect(Collectors.toMap(MethodChoice::name, c -> c, (a, b) -> a, java.util.LinkedHashMap::new));
+            .collect(Collectors.collectingAndThen(
+                    Collectors.toMap(MethodChoice::name, c -> c, (a, b) -> a, java.util.LinkedHashMap::new),
+                    Collections::unmodifiableMap));
 
     /** The nine rows of the paper's tables, in its order. */
     public static final List<String> PAPER = List.of(

@@ -31,11 +31,13 @@ import org.slf4j.LoggerFactory;
  * any moment leaves every checkpoint that was committed before; and since a disk can damage the newest, there is
  * another.
  *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="checkpoint"}
+ *
  * <p>What is in a checkpoint is its writer's business; the store adds to the metadata what the file is ({@code format =
  * fedcomuon-checkpoint}, {@code version = 1}), and opens nothing else.
  *
- * <p>Everything that goes wrong is a {@link CheckpointException}. A directory belongs to one process at a time; within
- * it, any number of threads may use the store.
+ * <p>Everything that goes wrong is a {@link CheckpointException}. Thread-safe; a directory belongs to one process at a
+ * time.
  */
 public final class CheckpointStore {
     private static final Logger LOG = LoggerFactory.getLogger(CheckpointStore.class);
@@ -299,8 +301,8 @@ public final class CheckpointStore {
     }
 
     /**
-     * A checkpoint that is being written: {@link #write} all its tensors, from as many threads as there are, then
-     * {@link #commit}. Closing one that was not committed leaves no trace of it.
+     * A checkpoint that is being written: {@link #write} all its tensors, then {@link #commit}. Thread-safe: they come
+     * from as many threads as there are. Closing one that was not committed leaves no trace of it.
      */
     public final class Pending implements AutoCloseable {
         private final long step;

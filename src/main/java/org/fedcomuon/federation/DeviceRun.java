@@ -3,7 +3,6 @@ package org.fedcomuon.federation;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Objects;
 import java.util.Optional;
@@ -219,7 +218,7 @@ final class DeviceRun {
             var evaluation = new Evaluation(
                     step,
                     step / setup.tau(),
-                    Collections.unmodifiableMap(metrics),
+                    metrics,
                     server.bytes(),
                     watch.seconds(),
                     meeting.seconds(Phase.STEP),

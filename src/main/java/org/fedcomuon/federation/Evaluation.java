@@ -1,5 +1,7 @@
 package org.fedcomuon.federation;
 
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
@@ -26,4 +28,9 @@ public record Evaluation(
         double gradientSeconds,
         double orthogonalizeSeconds,
         double exchangeSeconds,
-        double evaluateSeconds) {}
+        double evaluateSeconds) {
+    /** Copies. */
+    public Evaluation {
+        metrics = Collections.unmodifiableMap(new LinkedHashMap<>(metrics));
+    }
+}

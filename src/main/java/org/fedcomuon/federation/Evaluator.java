@@ -3,7 +3,7 @@ package org.fedcomuon.federation;
 import java.util.Map;
 import org.fedcomuon.problem.Point;
 
-/** Judges a model. Called between steps, while every device waits. */
+/** Judges a model. Called by the thread of the first device, between steps, while every other one waits. */
 @FunctionalInterface
 public interface Evaluator {
     /**

@@ -23,15 +23,17 @@ import org.jspecify.annotations.Nullable;
 /**
  * A method on a problem: T local steps in rounds of tau, over any list of devices, to the same bits whatever the list.
  *
- * <pre>
- * Result result = Federation.of(problem, method).devices("cpu:0", "cpu:1").iterations(500).tau(5).seed(42).build().run();
- * </pre>
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="federation"}
  *
- * One platform thread a device, made for the run. {@link #run} may be called once; {@link #stop} from any thread.
+ * <p>One that keeps checkpoints goes on from them: {@snippet file="org/fedcomuon/SnippetsIT.java" region="resume"}
+ *
+ * <p>Thread-safe. {@link #run} may be called once, and makes a platform thread for each device; {@link #stop} from any
+ * thread.
  */
 public final class Federation {
     private final Setup setup;
     private final List<Listener> listeners;
+    private volatile List<Thread> working = List.of(); // one a device
     private @Nullable Watch watch;
     private boolean stopBeforeStart;
 
@@ -123,6 +125,11 @@ public final class Federation {
         }
     }
 
+    /** Whether the current thread is a device's: that of a listener or an evaluator which the run waits for. */
+    boolean isAtWork() {
+        return working.contains(Thread.currentThread());
+    }
+
     private Result run(Watch mine, @Nullable SafetensorsFile resumed) throws InterruptedException {
         int devices = setup.devices().size();
         var meeting = new Meeting(devices, setup.members(), setup.problem().clients());
@@ -133,7 +140,7 @@ public final class Federation {
             int self = i;
             threads.add(Thread.ofPlatform()
                     .name("federation-" + setup.devices().get(i))
-                    .start(() -> {
+                    .unstarted(() -> {
                         try {
                             results[self] = new DeviceRun(setup, meeting, mine, self, resumed).run();
                         } catch (Throwable e) { // rethrown by the caller's thread
@@ -144,6 +151,8 @@ public final class Federation {
                         }
                     }));
         }
+        working = List.copyOf(threads);
+        threads.forEach(Thread::start);
         boolean interrupted = false;
         for (Thread thread : threads) {
             while (thread.isAlive()) {

@@ -5,7 +5,8 @@ import org.fedcomuon.problem.Point;
 
 /**
  * A run in the background, for services: {@link Federation#start} makes one.
- * {@snippet file="org/fedcomuon/federation/FederationRunIT.java" region="background"}
+ *
+ * <p>For example: {@snippet file="org/fedcomuon/federation/FederationRunIT.java" region="background"}
  *
  * <p>Thread-safe. {@link #close} stops the run and waits for it; nothing of it is left then, but the weights of its
  * {@link Result}.
@@ -69,10 +70,16 @@ public final class FederationRun implements AutoCloseable {
     /**
      * Stops it, and returns when it has ended and all its memory but the result's is free. Waits through interruptions,
      * because a step cannot be cut off. Says nothing of a failure: {@link #result} does.
+     *
+     * <p>The run cannot wait for its own end: called by a listener, by the evaluator, or by what depends on the result
+     * and is run by the run's thread, it only stops.
      */
     @Override
     public void close() {
         stop();
+        if (Thread.currentThread().equals(thread) || federation.isAtWork()) {
+            return;
+        }
         boolean interrupted = false;
         while (thread.isAlive()) {
             try {

@@ -4,8 +4,10 @@ import java.nio.file.Path;
 import org.fedcomuon.method.ClientFault;
 
 /**
- * Hears what a run does. Called on the threads that do the work, never two calls at once for one run: be quick, or hand
- * over. An exception from a listener ends the run. One that listens to several runs is called by several at once.
+ * Hears what a run does. Called by the threads that do the work, never two at once for one run: be quick, or hand over.
+ * One that listens to several runs is called by several at once. An exception from a listener ends the run.
+ *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="listener"}
  */
 public interface Listener {
     /** The run begins. Warnings may come before. */

@@ -7,6 +7,8 @@ import org.fedcomuon.problem.Point;
 /**
  * How a run ended.
  *
+ * <p>Immutable, but for the weights: who changes them changes them for all that have the result.
+ *
  * @param step steps done since the beginning
  * @param stopped whether {@link Federation#stop} ended it before its last step
  * @param weights the average of the clients' W; in memory of its own, outside the heap

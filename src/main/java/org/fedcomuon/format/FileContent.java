@@ -9,7 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.zip.ZipException;
 
-/** All that is in a file, as it is or compressed with gzip; the content tells which. */
+/** All that is in a file, as it is or compressed with gzip; the content tells which. Thread-safe. */
 public final class FileContent {
     private FileContent() {}
 

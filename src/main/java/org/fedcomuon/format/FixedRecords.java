@@ -6,13 +6,15 @@ import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Reads files that are nothing but records of one length, one after the other, as those of CIFAR-10 are. */
+/**
+ * Reads files that are nothing but records of one length, one after the other, as those of CIFAR-10 are. Thread-safe.
+ */
 public final class FixedRecords {
     private static final int BUFFER = 1 << 16;
 
     private FixedRecords() {}
 
-    /** Takes records as they come. */
+    /** Takes records as they come. Called by the thread that reads. */
     @FunctionalInterface
     public interface Sink {
         /** Record {@code number}, from 0; {@code bytes} is valid during the call only. */

@@ -22,6 +22,8 @@ import java.util.zip.ZipException;
  * <p>Files come from anywhere. The header alone says how much follows: it is believed only as far as the file could
  * hold that much, whoever reads may refuse the shape before anything else is read, not a byte more is ever
  * decompressed, and a file that does not end there is refused.
+ *
+ * <p>Thread-safe.
  */
 public final class Idx {
     /** What an element is, by the format's code. */
@@ -36,7 +38,7 @@ public final class Idx {
 
     private Idx() {}
 
-    /** Whoever reads knows more about the shape than the format does. */
+    /** Whoever reads knows more about the shape than the format does. Called by the thread that reads. */
     @FunctionalInterface
     public interface Rule {
         /** What is wrong with {@code shape} and what would be right, or nothing; asked before the data is read. */

@@ -9,6 +9,8 @@ import java.util.List;
 /**
  * What an IDX file holds, of the one element type that is read.
  *
+ * <p>Immutable, as far as the memory is that it views.
+ *
  * @param shape dimensions, the last of which varies fastest
  * @param data unsigned bytes, read-only
  */

@@ -26,9 +26,13 @@ import org.fedcomuon.device.ElementType;
 /**
  * Reads and writes NPY files, so that arrays come from and go to NumPy without a conversion and without losing a bit.
  *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="npy"}
+ *
  * <p>Files come from anywhere: the header is taken apart by hand and nothing in it is ever evaluated, no memory is
  * allocated that the file itself does not fill, and a file that is not exactly what it should be is refused rather than
  * guessed at. Only float32 and float64 in little-endian order are read, because only these are computed with.
+ *
+ * <p>Thread-safe.
  */
 public final class Npy {
     private static final byte[] MAGIC = {(byte) 0x93, 'N', 'U', 'M', 'P', 'Y'};

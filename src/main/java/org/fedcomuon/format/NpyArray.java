@@ -9,7 +9,7 @@ import org.fedcomuon.device.ElementType;
  * An array as an NPY file holds it: for exchanging matrices and datasets with NumPy, through {@link Npy}. Any number of
  * dimensions is possible, none at all being a single number; whoever needs a matrix checks for two.
  *
- * <p>Two arrays are equal if they share their memory; contents are not compared.
+ * <p>Two arrays are equal if they share their memory; contents are not compared. Immutable, as far as that memory is.
  *
  * @param type what an element is
  * @param shape how many elements along each dimension

@@ -21,6 +21,8 @@ import java.util.zip.Inflater;
  *
  * <p>Files come from anywhere. Every checksum is checked, whoever reads may refuse the size before anything else is
  * read, two rows are all that is kept, and a file that does not end with its last row is refused.
+ *
+ * <p>Thread-safe.
  */
 public final class Png {
     private static final long SIGNATURE = 0x89504e47_0d0a1a0aL;
@@ -50,14 +52,14 @@ public final class Png {
      */
     public record Size(int cols, int rows, int channels) {}
 
-    /** Whoever reads knows more about the size than the format does. */
+    /** Whoever reads knows more about the size than the format does. Called by the thread that reads. */
     @FunctionalInterface
     public interface Rule {
         /** What is wrong with {@code size} and what would be right, or nothing; asked before the data is read. */
         Optional<String> refuse(Size size);
     }
 
-    /** Takes what is in a file as it comes. */
+    /** Takes what is in a file as it comes. Called by the thread that reads. */
     @FunctionalInterface
     public interface Rows {
         /**

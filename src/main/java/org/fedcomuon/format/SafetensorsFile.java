@@ -15,10 +15,12 @@ import java.util.stream.Collectors;
  * header against the length of the file and refuses what does not fit to the byte, so that afterwards every tensor is
  * where {@link #tensors} says; the data itself stays in the file until it is asked for.
  *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="safetensors"}
+ *
  * <p>Files come from anywhere: no memory is allocated that the file itself does not fill. That the data is what was
  * written is another matter, for {@link #verify}.
  *
- * <p>Any number of threads may read at once. An interrupt closes the file for all of them, as it does with every
+ * <p>Thread-safe: any number may read at once. An interrupt closes the file for all of them, as it does with every
  * channel.
  */
 public final class SafetensorsFile implements AutoCloseable {

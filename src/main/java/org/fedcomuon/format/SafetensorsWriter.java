@@ -31,18 +31,13 @@ import java.util.stream.Stream;
  * with a checksum that {@link SafetensorsFile#verify} knows. Under its final name there is what was there before, or
  * all of the new file, never a part of it, not even after a crash.
  *
- * <pre>{@code
- * try (var writer = SafetensorsWriter.create(file, Map.of(), List.of(TensorSpec.of("w", Dtype.F32, 2, 3)))) {
- *     writer.write("w", 0, data);
- *     writer.commit();
- * }
- * }</pre>
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="safetensors"}
  *
  * <p>The checksum is the metadata {@code sha256}: of the whole file, with its own 64 digits taken as zeros. Other
  * readers of safetensors pass over it.
  *
- * <p>Any number of threads may write at once. An interrupt of one makes the writer useless for all of them, as it does
- * with every channel.
+ * <p>Thread-safe: any number may write at once. An interrupt of one makes the writer useless for all of them, as it
+ * does with every channel.
  */
 public final class SafetensorsWriter implements AutoCloseable {
     /** What is left of a writer that came to no end; the final name is within. */

@@ -21,6 +21,8 @@ import java.util.zip.ZipException;
  * <p>Archives come from anywhere. A name in one is compared with what is wanted and never becomes a path; links,
  * devices, names that lead elsewhere and archives that are larger than expected are refused, whether what is wanted is
  * among them or not.
+ *
+ * <p>Thread-safe.
  */
 public final class Tarball {
     private static final int BLOCK = 512;

@@ -9,6 +9,8 @@ import org.fedcomuon.device.Precision;
  * A way to turn a matrix M into its orthogonal factor {@code U V^T}, the direction of a Muon step: {@link ExactSvd}
  * exactly, {@link NewtonSchulz} and {@link GramNewtonSchulz} by iteration, {@link Auto} by whichever iteration suits
  * the shape. Immutable, and free to share between threads and devices.
+ *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="orthogonalize"}
  */
 public sealed interface Orthogonalizer permits Auto, ExactSvd, GramNewtonSchulz, NewtonSchulz {
     /** What reports call it. */

@@ -5,8 +5,10 @@ import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.MatrixBatch;
 
 /**
- * An {@link Orthogonalizer} made ready for one shape on one device, with its room. Used every step; of the device's
+ * An {@link Orthogonalizer} made ready for one shape on one device, with its room. Used every step. Of the device's
  * thread. A batch has as many clients as the plan has matrices or fewer, each row-major without gaps.
+ *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="orthogonalize"}
  *
  * <p>A zero matrix gives zero. NaN or infinity in a matrix is a {@link DeviceException.NotFinite} whose place names it
  * as {@code client}, and nothing is written then.

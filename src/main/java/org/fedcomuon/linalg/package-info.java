@@ -4,6 +4,7 @@
  *
  * <p>An orthogonalizer is a description and may be shared; {@link org.fedcomuon.linalg.Orthogonalizer#plan} prepares it
  * for one shape on one device, with the room it needs, and the plan is used every step.
+ * {@link org.fedcomuon.linalg.Auto} is where to start.
  */
 @NullMarked
 package org.fedcomuon.linalg;

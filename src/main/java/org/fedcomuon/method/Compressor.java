@@ -15,6 +15,8 @@ import org.fedcomuon.problem.Layout;
 /**
  * What travels instead of a whole update, block by block. Every one is a contraction: what it leaves out is never
  * longer than the update, so that error feedback makes up for it. Immutable.
+ *
+ * <p>Immutable.
  */
 public sealed interface Compressor {
     /** Bytes of a compressed update. */
@@ -23,7 +25,7 @@ public sealed interface Compressor {
     /** Takes the room that {@link Room#compress} needs. */
     Room on(Clients clients);
 
-    /** A compressor on one device. */
+    /** A compressor on one device. Of the device's thread. */
     interface Room {
         /** {@code y = C(x)}. */
         void compress(Variable x, Variable y);
@@ -163,7 +165,7 @@ public sealed interface Compressor {
         }
     }
 
-    /** {@code Y = U_r (U_r^T X)} with the first r left singular vectors of X. */
+    /** {@code Y = U_r (U_r^T X)} with the first r left singular vectors of X. Of the device's thread. */
     final class Projection implements Room {
         private final LowRank what;
         private final Clients clients;

@@ -7,6 +7,8 @@ import java.util.Map;
  * FedCoMuon (Algorithm 1): a tracker u of the inner value, a momentum M of the compositional gradient, and steps along
  * the orthogonal factor of M. One round trip a round, for W and M; u stays with its client.
  *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="method"}
+ *
  * @param eta the learning rate
  * @param alpha how fast u follows
  * @param beta how fast M follows

@@ -3,7 +3,7 @@ package org.fedcomuon.method;
 import java.util.List;
 import java.util.Map;
 
-/** An algorithm with its hyper-parameters: immutable, and free to share between runs and threads. */
+/** An algorithm with its hyper-parameters. Immutable, and free to share between runs and threads. */
 public interface Method {
     /** What commands, files and reports call it. */
     String name();

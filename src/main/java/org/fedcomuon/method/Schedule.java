@@ -3,7 +3,11 @@ package org.fedcomuon.method;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** A hyper-parameter that may change during a run. Immutable; its {@code toString} is how configurations write it. */
+/**
+ * A hyper-parameter that may change during a run. Immutable; its {@code toString} is how configurations write it.
+ *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="method"}
+ */
 public sealed interface Schedule {
     /** A name and two numbers. */
     Pattern FORM = Pattern.compile("(power|cosine)\\s*\\(\\s*([^,\\s]+)\\s*,\\s*([^,)\\s]+)\\s*\\)");

@@ -3,6 +3,8 @@ package org.fedcomuon.method;
 /**
  * Where the clients of all devices meet. Every device calls the same exchanges in the same order; each call is one
  * round trip between the clients and the server, and is counted as such.
+ *
+ * <p>Of the device's thread: each has its own view of it.
  */
 public interface Server {
     /**

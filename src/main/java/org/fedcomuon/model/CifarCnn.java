@@ -9,6 +9,8 @@ import org.fedcomuon.problem.Layout;
 /**
  * The paper's CNN for CIFAR-10, seven layers: convolutions 3 x 3, 3 x 3 with stride 2, 1 x 1 and 1 x 1, none of them
  * padded, then three dense layers; ReLU after all but the last.
+ *
+ * <p>Immutable.
  */
 @SuppressWarnings("exports") // whoever uses tensors has libtorch; others must not need it
 public final class CifarCnn implements Network {

@@ -7,7 +7,10 @@ import org.fedcomuon.problem.Layout;
 import org.fedcomuon.problem.Problem;
 import org.fedcomuon.problem.Risk;
 
-/** A network trained to classify by clients that each hold some of the examples: cross entropy under a risk, d = 1. */
+/**
+ * A network trained to classify by clients that each hold some of the examples: cross entropy under a risk, d = 1.
+ * Immutable, as far as the arrays and examples are that it was given.
+ */
 public final class Classification implements Problem {
     private final Network network;
     private final Examples examples;

@@ -14,6 +14,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Which activations are left out in one evaluation. The masks come from the sample, so that a second evaluation on the
  * same sample leaves out the same, and not from torch's generator, which all threads share.
+ *
+ * <p>Of one thread: that of the evaluation.
  */
 @SuppressWarnings("exports") // whoever uses tensors has libtorch; others must not need it
 public final class Dropout {

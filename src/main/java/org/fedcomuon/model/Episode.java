@@ -3,6 +3,8 @@ package org.fedcomuon.model;
 /**
  * A task of meta learning: what a model adapts to, and what it is then asked.
  *
+ * <p>Immutable, as far as its examples are.
+ *
  * @param support S
  * @param query Q
  */

@@ -9,7 +9,7 @@ import org.fedcomuon.data.TextBlocks;
 import org.fedcomuon.internal.NativeLimits;
 
 /**
- * Inputs and labels in memory, as tensors. Read by many threads at once.
+ * Inputs and labels in memory, as tensors. Immutable, as long as nobody writes to the tensors; many threads read them.
  *
  * @param inputs the first dimension counts examples
  * @param labels a class number for each prediction: one an example, or one for each token of it

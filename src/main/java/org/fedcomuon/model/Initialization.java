@@ -10,6 +10,8 @@ import org.fedcomuon.problem.Layout;
 /**
  * Where training starts: uniform within {@code 1/sqrt(fan-in)}, as is usual for dense and convolution layers, and what
  * is usual for blocks that are neither.
+ *
+ * <p>Thread-safe.
  */
 public final class Initialization {
     /** Of a class token and of learned positions. */

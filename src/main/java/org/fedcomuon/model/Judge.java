@@ -2,15 +2,19 @@ package org.fedcomuon.model;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.fedcomuon.problem.Point;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Scores a network's parameters, in batches spread over threads of its own; sums are taken in the order of the batches,
- * so their number does not change a bit. Of any one thread at a time.
+ * so their number does not change a bit. Thread-safe.
  */
 public final class Judge implements AutoCloseable {
     private final Network network;
@@ -30,23 +34,57 @@ public final class Judge implements AutoCloseable {
     /** The score of {@code w}, which is in native memory, on all of {@code examples}. */
     public Score score(Point w, Examples examples) throws InterruptedException {
         Parameters parameters = Parameters.of(w);
-        List<Future<Tally>> parts = new ArrayList<>();
+        List<Callable<Tally>> parts = new ArrayList<>();
         for (Examples part : Tally.parts(network, examples)) {
-            parts.add(pool.submit(() -> Tally.of(network, parameters, part)));
+            parts.add(() -> Tally.of(network, parameters, part));
         }
         Tally sum = Tally.NOTHING;
-        for (Future<Tally> part : parts) {
-            sum = sum.plus(await(part));
+        for (Tally part : all(pool, parts)) {
+            sum = sum.plus(part);
         }
         return sum.score();
     }
 
-    static <T> T await(Future<T> part) throws InterruptedException {
-        try {
-            return part.get();
-        } catch (ExecutionException e) {
-            throw new IllegalStateException("a batch could not be scored: " + e.getCause(), e.getCause());
+    /**
+     * All results, in order. However it ends, no task runs any more then: parameters are the caller's, who may free
+     * them, and libtorch would not notice.
+     */
+    static <T> List<T> all(ExecutorService pool, List<Callable<T>> tasks) throws InterruptedException {
+        var over = new AtomicBoolean();
+        var running = new ArrayList<Future<T>>();
+        for (Callable<T> task : tasks) {
+            running.add(pool.submit(() -> {
+                if (over.get()) {
+                    throw new CancellationException();
+                }
+                return task.call();
+            }));
         }
+        var results = new ArrayList<T>();
+        @Nullable Throwable failure = null;
+        boolean interrupted = false;
+        for (Future<T> each : running) {
+            for (boolean done = false; !done; ) {
+                try {
+                    results.add(each.get());
+                    done = true;
+                } catch (InterruptedException _) {
+                    interrupted = true;
+                    over.set(true);
+                } catch (ExecutionException e) {
+                    failure = failure == null ? e.getCause() : failure; // those after the first gave up for it
+                    over.set(true);
+                    done = true;
+                }
+            }
+        }
+        if (interrupted) {
+            throw new InterruptedException("while a model was judged");
+        }
+        if (failure != null) {
+            throw new IllegalStateException("a batch could not be scored: " + failure, failure);
+        }
+        return results;
     }
 
     @Override

@@ -13,6 +13,8 @@ import org.fedcomuon.problem.Layout;
  * A transformer that predicts the next token: an embedding, sinusoidal positions, pre-norm encoder blocks with ReLU
  * that look back only, and a dense layer to the vocabulary. An example is a sequence of tokens, a label the token that
  * follows each.
+ *
+ * <p>Immutable.
  */
 @SuppressWarnings("exports") // whoever uses tensors has libtorch; others must not need it
 public final class LanguageModel implements Network {

@@ -7,7 +7,7 @@ import org.bytedeco.pytorch.global.torch;
 import org.fedcomuon.problem.Block;
 import org.fedcomuon.problem.Layout;
 
-/** The paper's CNN for MNIST: two 5 x 5 convolutions with pooling, two dense layers. */
+/** The paper's CNN for MNIST: two 5 x 5 convolutions with pooling, two dense layers. Immutable. */
 @SuppressWarnings("exports") // whoever uses tensors has libtorch; others must not need it
 public final class LeNet implements Network {
     private final Layout layout = Layout.of(

@@ -2,14 +2,14 @@ package org.fedcomuon.model;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Future;
 import org.bytedeco.javacpp.PointerScope;
 import org.fedcomuon.problem.Point;
 
 /**
  * The meta test: scores what a network's parameters become by one step of adaptation. Episodes run side by side on
- * threads of its own, each on one, so the number of threads does not change a bit. Of any one thread at a time.
+ * threads of its own, each on one, so the number of threads does not change a bit. Thread-safe.
  */
 public final class MetaJudge implements AutoCloseable {
     private final Network network;
@@ -28,15 +28,11 @@ public final class MetaJudge implements AutoCloseable {
      * once, and is asked about the query set.
      */
     public List<Score> score(Point w, List<Episode> episodes) throws InterruptedException {
-        List<Future<Score>> running = new ArrayList<>();
+        List<Callable<Score>> tasks = new ArrayList<>();
         for (Episode episode : episodes) {
-            running.add(pool.submit(() -> score(w, episode)));
+            tasks.add(() -> score(w, episode));
         }
-        var scores = new ArrayList<Score>();
-        for (Future<Score> score : running) {
-            scores.add(Judge.await(score));
-        }
-        return scores;
+        return Judge.all(pool, tasks);
     }
 
     private Score score(Point w, Episode episode) {

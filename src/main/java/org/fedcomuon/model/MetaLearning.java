@@ -12,6 +12,8 @@ import org.fedcomuon.problem.Risk;
  * without replacement, so they never share an example.
  *
  * <p>For methods that take g as it is. FedMAML adapts by itself: give it {@link #plain}.
+ *
+ * <p>Immutable, as far as the arrays and examples are that it was given.
  */
 public final class MetaLearning implements Problem {
     private final Network network;

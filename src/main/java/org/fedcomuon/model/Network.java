@@ -3,7 +3,10 @@ package org.fedcomuon.model;
 import org.bytedeco.pytorch.Tensor;
 import org.fedcomuon.problem.Layout;
 
-/** A model written as a function: no state of its own, parameters and input in, logits out. Of any thread. */
+/**
+ * A model written as a function: no state of its own, parameters and input in, logits out. Called by many threads at
+ * once.
+ */
 @SuppressWarnings("exports") // whoever uses tensors has libtorch; others must not need it
 public interface Network {
     /** What presets and reports call it. */

@@ -18,6 +18,8 @@ import org.fedcomuon.problem.Point;
  * Named blocks as tensors. Those of a point are views of its memory, made once and used every step: changes on either
  * side show on the other. They are as good as the memory they look at, which may be that of a CUDA device: then so are
  * the tensors.
+ *
+ * <p>Of one thread at a time, unless all only read.
  */
 @SuppressWarnings("exports") // whoever uses tensors has libtorch; others must not need it
 public final class Parameters {

@@ -15,6 +15,8 @@ import org.fedcomuon.problem.Layout;
  *
  * <p>The embedding of patches is a matrix like any other. The class token and the positions are not: Muon methods move
  * them as vectors.
+ *
+ * <p>Immutable.
  */
 @SuppressWarnings("exports") // whoever uses tensors has libtorch; others must not need it
 public final class VisionTransformer implements Network {

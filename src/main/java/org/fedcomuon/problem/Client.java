@@ -3,9 +3,11 @@ package org.fedcomuon.problem;
 /**
  * One participant's part of the problem: {@code f(E[g(W; xi)])}, by its values and derivatives on samples.
  *
- * <p>Calls for one client never overlap; different clients are called at the same time, from different threads. The
- * same arguments must give the same bits. Views are valid during the call only. An exception or a result that is not
- * finite is a fault of this client, and what happens then is the federation's policy.
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="client"}
+ *
+ * <p>Called by one thread at a time, not always the same; different clients are called at the same time. The same
+ * arguments must give the same bits. Views are valid during the call only. An exception or a result that is not finite
+ * is a fault of this client, and what happens then is the federation's policy.
  */
 public interface Client {
     /**

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A run of floats in memory that somebody else owns: a view, nothing is copied. Indices are checked. An oracle may use
- * it only during the call that handed it out.
+ * it only during the call that handed it out. Of one thread at a time, unless all only read.
  *
  * <p>Oracles that {@linkplain Client#acceptsMemoryOf ask for it} are given memory of a device. Such a view has a
  * length, an address and a {@link #device}, and no element that the host could read or write.

@@ -3,6 +3,10 @@ package org.fedcomuon.problem;
 /**
  * A client's loss on a sample: g with d = 1, the form that most problems have. One that implements
  * {@link HessianProduct} as well allows exact MAML gradients.
+ *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="problem"}
+ *
+ * <p>Called by one thread at a time for each client: one that is the loss of several clients, by several.
  */
 @FunctionalInterface
 public interface Loss {

@@ -13,6 +13,8 @@ import java.util.random.RandomGenerator;
  * </pre>
  *
  * with diagonal A_k, so that clients disagree on the minimum and on how steep it is, and standard normal xi.
+ *
+ * <p>Immutable.
  */
 public final class MatrixQuadratics implements Problem {
     private final int rows;

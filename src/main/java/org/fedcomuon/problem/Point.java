@@ -3,6 +3,8 @@ package org.fedcomuon.problem;
 /**
  * A model's parameters, or a gradient with respect to them: one flat vector that knows its blocks.
  *
+ * <p>Of one thread at a time, unless all only read.
+ *
  * @param layout where the blocks are
  * @param values all of them
  */

@@ -5,7 +5,11 @@ import java.util.function.IntFunction;
 
 /**
  * A federated compositional problem over K clients: {@code min_W (1/K) sum_k f^k(E[g^k(W; xi)])} with g in R^d.
- * Implementations may be used by several federations, one after the other or at once, if their clients allow it.
+ *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="problem"}
+ *
+ * <p>Called by the threads of all devices at once. May be used by several federations, one after the other or at once,
+ * if its clients allow it.
  */
 public interface Problem {
     /** The parameters. */

@@ -12,6 +12,8 @@ import java.util.random.RandomGenerator;
  * </pre>
  *
  * with standard normal xi, e and zeta, and A, B, t of each client's own.
+ *
+ * <p>Immutable.
  */
 public final class RateTestbed implements Problem {
     /** Rows of W. */

@@ -5,6 +5,8 @@ import java.util.function.DoubleUnaryOperator;
 /**
  * The outer function f of one variable, the same for all clients: what is made of a client's expected loss. An
  * increasing one weighs clients by how badly they do. {@link ExponentialRisk} is the paper's.
+ *
+ * <p>Called by many threads at once: it is the same for all clients.
  */
 public interface Risk {
     /** f(y). */

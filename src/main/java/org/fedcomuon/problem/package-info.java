@@ -6,7 +6,8 @@
  * {@link org.fedcomuon.problem.Sample}. Where g is one loss, a {@link org.fedcomuon.problem.Loss} and a
  * {@link org.fedcomuon.problem.Risk} are all that is needed: {@code Problem.ofLosses(layout, losses, risk)}.
  *
- * <p>Points and gradients are views of the buffers that the methods work on, so nothing is copied.
+ * <p>Clients are evaluated side by side, on threads that are not theirs. Points and gradients are views of the buffers
+ * that the methods work on, so nothing is copied.
  */
 @NullMarked
 package org.fedcomuon.problem;

@@ -3,9 +3,17 @@ package org.fedcomuon.device;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.InstanceOfAssertFactories.THROWABLE;
 
 import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicReference;
@@ -232,13 +240,65 @@ class BufferIT {
             assertThat(failureOn(Thread.ofPlatform(), () -> device.average(x.batch(1, 8))))
                     .isInstanceOf(WrongThreadException.class)
                     .hasMessageContaining(name);
+            assertThat(failureOn(Thread.ofPlatform(), () -> device.average(x.batch(1, 8), new double[] {1})))
+                    .isInstanceOf(WrongThreadException.class);
             assertThat(failureOn(Thread.ofPlatform(), device::close)).isInstanceOf(WrongThreadException.class);
+            assertThat(failureOn(Thread.ofPlatform(), device::liveBytes)).isNull();
             assertThat(failureOn(Thread.ofPlatform(), x::close)).isNull();
             assertThat(device.liveBytes()).isZero();
         }
         assertThat(failureOn(Thread.ofVirtual(), () -> TestDevices.open(name)))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("virtual");
+    }
+
+    /** As by a copy to another device, on whose thread it runs. */
+    @Test
+    void aDeviceWhoseMemoryIsInUseClosesLater() throws Throwable {
+        Device device = Devices.open("cpu:0");
+        Buffer x = device.allocate("x", ElementType.FLOAT32, 2);
+        var refused = new ArrayList<RuntimeException>();
+        whileNativeCodeUses(x.segment(), () -> {
+            try {
+                device.close();
+            } catch (IllegalStateException e) {
+                refused.add(e);
+            }
+        });
+        assertThat(refused)
+                .isNotEmpty()
+                .first()
+                .asInstanceOf(THROWABLE)
+                .hasMessage("cpu:0 is in use on another thread");
+        assertThat(x.isClosed()).isFalse();
+        device.close();
+        assertThat(x.isClosed()).isTrue();
+        assertThatThrownBy(device::liveBytes).hasMessage("cpu:0 is closed");
+    }
+
+    /** By the C library's qsort, which asks for the order. */
+    private static void whileNativeCodeUses(MemorySegment two, Runnable task) throws Throwable {
+        Linker linker = Linker.nativeLinker();
+        MethodHandle order = MethodHandles.dropArguments(
+                MethodHandles.filterReturnValue(
+                        MethodHandles.lookup()
+                                .findVirtual(Runnable.class, "run", MethodType.methodType(void.class))
+                                .bindTo(task),
+                        MethodHandles.constant(int.class, 0)),
+                0,
+                MemorySegment.class,
+                MemorySegment.class);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment callback = linker.upcallStub(
+                    order,
+                    FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.ADDRESS),
+                    arena);
+            MethodHandle sort = linker.downcallHandle(
+                    linker.defaultLookup().find("qsort").orElseThrow(),
+                    FunctionDescriptor.ofVoid(
+                            ValueLayout.ADDRESS, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.ADDRESS));
+            sort.invokeExact(two, 2L, 4L, callback);
+        }
     }
 
     private static Throwable failureOn(Thread.Builder kind, Runnable task) throws InterruptedException {

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.Callable;
@@ -27,6 +28,7 @@ import java.util.stream.Stream;
 import org.fedcomuon.cluster.Answer;
 import org.fedcomuon.cluster.Cluster;
 import org.fedcomuon.cluster.Contribution;
+import org.fedcomuon.cluster.Facts;
 import org.fedcomuon.cluster.InProcessCluster;
 import org.fedcomuon.cluster.MemberFailedException;
 import org.fedcomuon.cluster.Wire;
@@ -42,6 +44,7 @@ import org.fedcomuon.problem.Problem;
 import org.fedcomuon.problem.RateTestbed;
 import org.fedcomuon.problem.Sample;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -331,6 +334,46 @@ class ClusterIT {
                                 .cluster(cluster)
                                 .build()))
                 .hasMessageContaining("out of order");
+    }
+
+    private static Contribution nothing(int client) {
+        return new Contribution(
+                new Facts("run", 0, false, Map.of(), List.of()), List.of(client), List.of(1.0), List.of());
+    }
+
+    @Test
+    @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    void aMemberThatLeavesEarlyIsNotWaitedFor() throws Exception {
+        List<Cluster> members = InProcessCluster.of(2);
+        try (var threads = Executors.newFixedThreadPool(2);
+                Cluster first = members.get(0)) {
+            Future<Answer> waiting = threads.submit(() -> first.meet(nothing(0)));
+            members.get(1).close();
+            members.get(1).close(); // again: it is one member that has left
+            assertThatThrownBy(waiting::get).hasRootCauseMessage("member 1 failed: it has left early");
+            assertThatThrownBy(() -> first.meet(nothing(0))).isInstanceOf(MemberFailedException.class);
+        }
+    }
+
+    @Test
+    @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    void aMeetingThatAllCameToIsNotUndoneByWhoLeavesFirst() throws Exception {
+        for (int i = 0; i < 200; i++) {
+            List<Cluster> members = InProcessCluster.of(2);
+            try (var threads = Executors.newFixedThreadPool(2)) {
+                var answers = new ArrayList<Future<Answer>>();
+                for (Cluster member : members) {
+                    answers.add(threads.submit(() -> {
+                        try (member) {
+                            return member.meet(nothing(member.self()));
+                        }
+                    }));
+                }
+                for (Future<Answer> answer : answers) {
+                    assertThat(answer.get().weights()).containsExactly(1.0, 1.0);
+                }
+            }
+        }
     }
 
     @Test

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.within;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CancellationException;
@@ -135,6 +136,49 @@ class FederationRunIT {
         run.close(); // again
         assertThat(Thread.getAllStackTraces().keySet().stream().map(Thread::getName))
                 .noneMatch(name -> name.startsWith("federation-"));
+    }
+
+    @Test
+    void whatDependsOnTheResultMayClose() throws Exception {
+        var rounds = new Rounds();
+        FederationRun run = endless().listener(rounds).build().start();
+        CompletableFuture<Void> closed = run.result().thenRun(run::close); // by the run's own thread
+        rounds.first.await();
+        run.stop();
+        closed.get();
+        run.close(); // waits
+        assertThat(run.isRunning()).isFalse();
+    }
+
+    @Test
+    void listenersAndEvaluatorsMayClose() throws Exception {
+        var started = new CompletableFuture<FederationRun>();
+        var listener = new Listener() {
+            @Override
+            public void onRound(Round round) {
+                started.join().close();
+            }
+        };
+        started.complete(
+                endless().devices("cpu:0", "cpu:1").listener(listener).build().start());
+        assertThat(started.get().result().get().step()).isEqualTo(5);
+        var other = new CompletableFuture<FederationRun>();
+        other.complete(endless()
+                .evaluate(1, (step, average) -> {
+                    other.join().close();
+                    return Map.of();
+                })
+                .build()
+                .start());
+        assertThat(other.get().result().get().stopped()).isTrue();
+    }
+
+    @Test
+    void anEvaluationKeepsWhatItWasTold() {
+        var metrics = new LinkedHashMap<>(Map.of("loss", 1.0));
+        var evaluation = new Evaluation(1, 1, metrics, 0, 0, 0, 0, 0, 0, 0);
+        metrics.put("loss", 2.0);
+        assertThat(evaluation.metrics()).isEqualTo(Map.of("loss", 1.0)).isUnmodifiable();
     }
 
     @Test

@@ -6,6 +6,10 @@ import static org.assertj.core.api.Assertions.within;
 
 import java.lang.foreign.Arena;
 import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.fedcomuon.data.TextBlocks;
 import org.fedcomuon.problem.Point;
 import org.fedcomuon.problem.Sample;
@@ -42,6 +46,47 @@ class JudgeIT {
         var values = new long[Math.toIntExact(tensor.numel())];
         tensor.contiguous().data_ptr_long().get(values);
         return values;
+    }
+
+    /** Whoever is told so frees the parameters. */
+    @Test
+    void whatCannotBeScoredLeavesNobodyAtWork() {
+        var pieces = new CountDownLatch(2);
+        var working = new AtomicInteger();
+        Callable<Integer> broken = () -> {
+            pieces.countDown();
+            pieces.await();
+            throw new IllegalStateException("broken");
+        };
+        Callable<Integer> slow = () -> {
+            working.incrementAndGet();
+            pieces.countDown();
+            pieces.await();
+            Thread.sleep(100);
+            return working.decrementAndGet();
+        };
+        try (ExecutorService pool = Judge.pool(2)) {
+            assertThatThrownBy(() -> Judge.all(pool, List.of(broken, slow, slow)))
+                    .hasMessage("a batch could not be scored: java.lang.IllegalStateException: broken");
+            assertThat(working).hasValue(0);
+        }
+    }
+
+    @Test
+    void anInterruptionWaitsForThoseAtWork() {
+        var working = new AtomicInteger();
+        Thread judge = Thread.currentThread();
+        Callable<Integer> slow = () -> {
+            working.incrementAndGet();
+            judge.interrupt();
+            Thread.sleep(100);
+            return working.decrementAndGet();
+        };
+        Callable<Integer> never = () -> working.addAndGet(1000);
+        try (ExecutorService pool = Judge.pool(1)) {
+            assertThatThrownBy(() -> Judge.all(pool, List.of(slow, never))).isInstanceOf(InterruptedException.class);
+            assertThat(working).hasValue(0);
+        }
     }
 
     @Test

@@ -23,6 +23,8 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Each message begins with two numbers: what it is, and how long. A member that cannot go on says so in place of its
  * contribution, so that all end together, with what process 0 has to say.
+ *
+ * <p>Of one thread at a time, whichever it is: MPI is asked for no more.
  */
 public final class MpiCluster implements Cluster {
     private static final Logger LOG = LoggerFactory.getLogger(MpiCluster.class);

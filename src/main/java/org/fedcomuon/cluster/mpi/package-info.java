@@ -1,4 +1,7 @@
-/** Members that {@code mpirun} has started, connected by Open MPI. */
+/**
+ * Members that {@code mpirun} has started, connected by Open MPI: {@link org.fedcomuon.cluster.mpi.MpiCluster#join} in
+ * each of them.
+ */
 @NullMarked
 package org.fedcomuon.cluster.mpi;
 

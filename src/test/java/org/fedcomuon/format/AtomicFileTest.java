@@ -1,0 +1,41 @@
+package org.fedcomuon.format;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Text files that are there as a whole. */
+class AtomicFileTest {
+    @TempDir
+    private Path directory;
+
+    @Test
+    void threadsThatWriteTheSameFileDoNotMeet() throws Exception {
+        Path file = directory.resolve("text");
+        AtomicFile.write(file, "0".repeat(100_000));
+        try (var threads = Executors.newFixedThreadPool(4)) {
+            var writing = new ArrayList<Future<?>>();
+            for (int i = 0; i < 4; i++) {
+                String text = Integer.toString(i).repeat(100_000);
+                writing.add(threads.submit(() -> {
+                    for (int again = 0; again < 50; again++) {
+                        AtomicFile.write(file, text);
+                        assertThat(Files.readString(file).chars().distinct()).hasSize(1);
+                    }
+                    return true;
+                }));
+            }
+            for (Future<?> each : writing) {
+                each.get();
+            }
+        }
+        assertThat(Files.readString(file)).hasSize(100_000);
+        assertThat(directory).isDirectoryNotContaining(each -> each.toString().endsWith(".part"));
+    }
+}
