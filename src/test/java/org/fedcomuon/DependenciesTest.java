@@ -46,10 +46,16 @@ class DependenciesTest {
 
     /** Where a pom says nothing, or not enough; by what is in the jar, or on the project's page. */
     private static final Map<String, List<String>> KNOWN = Map.of(
-            "oro:oro", List.of("Apache-1.1"),
-            "org.apache.yetus:audience-annotations", List.of("Apache-2.0"),
-            "org.apache.xbean:xbean-asm9-shaded", List.of("Apache-2.0", "BSD-3-Clause"),
-            "com.thoughtworks.paranamer:paranamer", List.of("BSD-3-Clause"));
+            "oro:oro",
+            List.of("Apache-1.1"),
+            "org.apache.yetus:audience-annotations",
+            List.of("Apache-2.0"),
+            "org.apache.xbean:xbean-asm9-shaded",
+            List.of("Apache-2.0", "BSD-3-Clause"),
+            "com.tngtech.archunit:archunit",
+            List.of("Apache-2.0", "BSD-3-Clause"),
+            "com.thoughtworks.paranamer:paranamer",
+            List.of("BSD-3-Clause"));
 
     /** What each of ours is for. */
     private static final Map<String, String> PURPOSES = Map.ofEntries(

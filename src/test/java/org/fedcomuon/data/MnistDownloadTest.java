@@ -234,7 +234,7 @@ class MnistDownloadTest {
 
         assertThat(Files.readString(seen).lines().toList())
                 .satisfiesExactly(
-                        where -> assertThat(Path.of(where)).startsWith(directory.toRealPath()),
+                        where -> assertThat(Path.of(where)).startsWithRaw(directory.toRealPath()),
                         project -> assertThat(project).isEqualTo("{} 700"));
     }
 
