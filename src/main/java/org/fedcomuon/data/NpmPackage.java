@@ -31,6 +31,8 @@ record NpmPackage(String npm, String name, Duration patience) {
     /** The archive of the package, in {@code directory}, which is empty. */
     Path fetch(Path directory) throws IOException, InterruptedException {
         Path errors = directory.resolve("npm.err");
+        // Or npm would look above for one, and take settings from the .npmrc beside it, whoever wrote that.
+        Files.writeString(directory.resolve("package.json"), "{}");
         var builder = new ProcessBuilder(npm, "pack", name, "--ignore-scripts", "--loglevel=error")
                 .directory(directory.toFile())
                 .redirectInput(ProcessBuilder.Redirect.PIPE)

@@ -1,5 +1,6 @@
 package org.fedcomuon.device;
 
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -13,13 +14,14 @@ import jcuda.Pointer;
 import jcuda.jcublas.JCublas2;
 import jcuda.jcusolver.JCusolver;
 import jcuda.runtime.cudaStream_t;
+import org.fedcomuon.internal.NativeCache;
 
 /**
  * JCuda, which is optional: its classes may be missing, and so may the JNI libraries they load. It is made for CUDA 12.
  *
  * <p>The jars {@code jcuda-natives}, {@code jcublas-natives} and {@code jcusolver-natives} 12.6.0 hold the JNI
- * libraries. On a class path JCuda unpacks them itself; on a module path it does not see other jars, so unpack them and
- * name the directory with {@code -Djava.library.path}.
+ * libraries. On a class path JCuda unpacks them itself, to where we say; on a module path it does not see other jars,
+ * so unpack them and name the directory with {@code -Djava.library.path}.
  */
 final class JCudaLibrary {
     /** What the JNI libraries ask the linker for. */
@@ -77,7 +79,10 @@ final class JCudaLibrary {
             throw new DeviceException.LibraryMissing(known);
         }
         try {
-            loading.run();
+            // On a class path JCuda unpacks to the directory for temporary files, and loads what others have put there.
+            NativeCache.withOwnTemporaryDirectory(loading);
+        } catch (IOException e) {
+            throw new DeviceException.LibraryMissing("JCuda's JNI library cannot be unpacked: " + e);
         } catch (LinkageError | IllegalCallerException e) {
             String reason = e instanceof NoClassDefFoundError
                     ? "JCuda is not on the path (%s)".formatted(e.getMessage())

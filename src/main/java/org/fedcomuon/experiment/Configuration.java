@@ -29,6 +29,8 @@ import org.fedcomuon.method.Schedule;
  */
 public final class Configuration {
     private static final int MANY = 1_000_000_000;
+    /** Of a file system's 255 bytes a character may take four, and others have to fit beside. */
+    private static final int LONGEST_NAME = 50;
 
     /** What every run has. */
     private static final Map<String, Setting> GENERAL = byName(List.of(
@@ -184,6 +186,19 @@ public final class Configuration {
             throw new ConfigurationException(String.valueOf(e.getMessage()), e);
         }
         return configuration;
+    }
+
+    /**
+     * What a directory for its run can be called, {@code PRESET-METHOD-SEED}. A preset may be called anything by a file
+     * that is somebody else's, so nothing of that which could lead elsewhere gets there.
+     */
+    public String directoryName() {
+        String preset = text("preset");
+        String last = preset.substring(preset.lastIndexOf('/') + 1)
+                .replaceAll("[^\\p{L}\\p{N}._-]+", "-")
+                .replaceFirst("^[.-]+", "");
+        int end = last.offsetByCodePoints(0, Math.min(LONGEST_NAME, last.codePointCount(0, last.length())));
+        return "%s-%s-%d".formatted(last.isEmpty() ? "run" : last.substring(0, end), methodName(), seed());
     }
 
     /** All that is said: by the preset, for the method, for the method where a setting has some value, by changes. */

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.StringReader;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -30,6 +31,7 @@ public record Preset(
     public static final List<String> NAMES =
             List.of("mnist-robust", "wikitext2-robust", "cifar-maml-cnn", "cifar-maml-vit");
 
+    private static final long MOST_BYTES = 1 << 20;
     private static final String METHODS = "methods";
     private static final String CASES = "where";
 
@@ -66,13 +68,25 @@ public record Preset(
             throw new ConfigurationException(
                     Nearest.unknown("preset", nameOrPath, NAMES) + " Or name a file that ends in .yaml");
         }
-        return read(Path.of(nameOrPath));
+        try {
+            return read(Path.of(nameOrPath));
+        } catch (InvalidPathException e) {
+            throw new ConfigurationException("%s can be no file's name".formatted(nameOrPath), e);
+        }
     }
 
     /** The preset in a file; a run's own configuration keeps the name of the preset it was made of. */
     public static Preset read(Path file) {
         String text;
         try {
+            // Of a device or a pipe there is no end.
+            if (Files.exists(file) && !Files.isRegularFile(file)) {
+                throw new ConfigurationException("%s is not a regular file".formatted(file));
+            }
+            if (Files.size(file) > MOST_BYTES) {
+                throw new ConfigurationException(
+                        "%s is larger than %d bytes, and so no preset".formatted(file, MOST_BYTES));
+            }
             text = Files.readString(file);
         } catch (IOException e) {
             throw new ConfigurationException("%s cannot be read: %s".formatted(file, e), e);

@@ -3,6 +3,7 @@ package org.fedcomuon.experiment;
 import java.io.IOException;
 import java.nio.charset.CharacterCodingException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -36,6 +37,9 @@ public record RunRecord(
     public static final String CONFIG = "config.yaml";
     public static final String METRICS = "metrics.jsonl";
     public static final String SUMMARY = "summary.json";
+
+    /** A line of metrics has some hundred bytes. */
+    private static final long MOST_BYTES = 256L << 20;
 
     private static final String STEP = "step";
     private static final String ROUND = "round";
@@ -270,7 +274,14 @@ public record RunRecord(
     }
 
     private static String text(Path file) {
+        // A directory may come from anybody, and the page that is made of it may go to anybody.
+        if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)) {
+            throw new RunRecordException(file, "is a link, or else no regular file; a copy would be right");
+        }
         try {
+            if (Files.size(file) > MOST_BYTES) {
+                throw new RunRecordException(file, "is larger than %d bytes".formatted(MOST_BYTES));
+            }
             return Files.readString(file);
         } catch (CharacterCodingException e) {
             throw new RunRecordException(file, "is no UTF-8 text", e);

@@ -101,7 +101,7 @@ public final class BackendLibrary {
 
     private Optional<Path> unpack() throws IOException {
         try (InputStream in = NativeLibrary.packaged(fileName)) {
-            return in == null ? Optional.empty() : Optional.of(NativeLibrary.unpack(fileName, in.readAllBytes()));
+            return in == null ? Optional.empty() : Optional.of(NativeCache.unpack(fileName, in.readAllBytes()));
         }
     }
 

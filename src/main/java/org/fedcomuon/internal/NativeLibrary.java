@@ -9,11 +9,7 @@ import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
-import java.util.HexFormat;
 import java.util.Locale;
 import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
 import org.jspecify.annotations.Nullable;
@@ -66,10 +62,10 @@ public final class NativeLibrary {
                     ? new Missing(
                             "no native library for %s: add the jar of org.fedcomuon:fedcomuon with the classifier %s-cpu, or name a file with -D%s=FILE"
                                     .formatted(platform, platform, PATH_PROPERTY))
-                    : load(unpack(FILE_NAME, packaged.readAllBytes()));
+                    : load(NativeCache.unpack(FILE_NAME, packaged.readAllBytes()));
         } catch (IOException e) {
             return new Missing("the native library cannot be unpacked to %s: %s; name another directory with -D%s=DIR"
-                    .formatted(cacheDirectory(), e, CACHE_PROPERTY));
+                    .formatted(NativeCache.named(), e, CACHE_PROPERTY));
         }
     }
 
@@ -115,34 +111,6 @@ public final class NativeLibrary {
         }
     }
 
-    /** A file of this content may be there already, put by this user's other processes: it is trusted only if equal. */
-    static Path unpack(String fileName, byte[] content) throws IOException {
-        Path directory = Files.createDirectories(cacheDirectory());
-        String stem = fileName.substring(0, fileName.lastIndexOf('.'));
-        Path file = directory.resolve("%s-%s.so".formatted(stem, sha256(content).substring(0, 32)));
-        if (Files.isRegularFile(file) && Arrays.equals(Files.readAllBytes(file), content)) {
-            return file;
-        }
-        Path fresh = Files.createTempFile(directory, stem + "-", ".part");
-        try {
-            Files.write(fresh, content);
-            Files.move(fresh, file, StandardCopyOption.ATOMIC_MOVE);
-        } finally {
-            Files.deleteIfExists(fresh);
-        }
-        return file;
-    }
-
-    private static Path cacheDirectory() {
-        String given = System.getProperty(CACHE_PROPERTY);
-        if (given != null) {
-            return Path.of(given).toAbsolutePath();
-        }
-        String xdg = System.getenv("XDG_CACHE_HOME");
-        Path base = xdg != null && !xdg.isEmpty() ? Path.of(xdg) : Path.of(System.getProperty("user.home"), ".cache");
-        return base.resolve("fedcomuon");
-    }
-
     /**
      * A library as it is packaged, in this jar or in one for the platform, of whatever module; null if it is in none.
      */
@@ -156,13 +124,5 @@ public final class NativeLibrary {
     static String platform() {
         String arch = System.getProperty("os.arch");
         return System.getProperty("os.name").toLowerCase(Locale.ROOT) + "-" + (arch.equals("amd64") ? "x86_64" : arch);
-    }
-
-    private static String sha256(byte[] content) {
-        try {
-            return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(content));
-        } catch (NoSuchAlgorithmException e) {
-            throw new AssertionError("every Java platform has SHA-256", e);
-        }
     }
 }

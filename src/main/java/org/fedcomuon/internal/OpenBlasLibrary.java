@@ -25,10 +25,6 @@ import org.fedcomuon.internal.bindings.openblas.OpenBlasNative;
  * models, gives the same bits whatever the number of cores, and does not fight with libtorch's threads.
  */
 public final class OpenBlasLibrary {
-    static {
-        NativeLimits.lift();
-    }
-
     /** In the order in which they must be unpacked: a library's own dependencies first. */
     private static final List<String> FILES =
             List.of("libgcc_s.so.1", "libquadmath.so.0", "libgfortran.so.5", "libopenblas.so.0");
@@ -81,6 +77,11 @@ public final class OpenBlasLibrary {
     }
 
     private static Outcome unpackAndLoad() {
+        try {
+            NativeLimits.lift();
+        } catch (IllegalStateException e) {
+            return missing(String.valueOf(e.getMessage()));
+        }
         String platform = Loader.getPlatform();
         try {
             File library = null;

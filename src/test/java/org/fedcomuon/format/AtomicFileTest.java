@@ -1,7 +1,9 @@
 package org.fedcomuon.format;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -37,5 +39,44 @@ class AtomicFileTest {
         }
         assertThat(Files.readString(file)).hasSize(100_000);
         assertThat(directory).isDirectoryNotContaining(each -> each.toString().endsWith(".part"));
+    }
+
+    @Test
+    void replacesWhatIsThereAndLeavesNothingBeside() throws IOException {
+        Path file = directory.resolve("report.html");
+        AtomicFile.write(file, "one");
+        AtomicFile.write(file, "two");
+        assertThat(file).hasContent("two");
+        assertThat(directory.toFile().list()).hasSize(1);
+    }
+
+    @Test
+    void aLinkInItsPlaceIsReplacedAndNotFollowed() throws IOException {
+        Path precious = Files.writeString(directory.resolve("precious"), "precious");
+        Path file = Files.createSymbolicLink(directory.resolve("report.html"), precious);
+        AtomicFile.write(file, "text");
+        assertThat(precious).hasContent("precious");
+        assertThat(Files.isSymbolicLink(file)).isFalse();
+        assertThat(file).hasContent("text");
+    }
+
+    /** The directory may be a run's that somebody else has made, with links by every name that could be guessed. */
+    @Test
+    void aNameOfThePartThatCouldBeGuessedIsNotUsed() throws IOException {
+        Path precious = Files.writeString(directory.resolve("precious"), "precious");
+        Files.createSymbolicLink(
+                directory.resolve(
+                        ".report.html.%d.part".formatted(ProcessHandle.current().pid())),
+                precious);
+        AtomicFile.write(directory.resolve("report.html"), "text");
+        assertThat(precious).hasContent("precious");
+    }
+
+    @Test
+    void whatCannotBeWrittenLeavesWhatWasThere() throws IOException {
+        Path file = Files.createDirectories(directory.resolve("taken/full")).getParent();
+        assertThatThrownBy(() -> AtomicFile.write(file, "text")).isInstanceOf(IOException.class);
+        assertThat(file).isDirectory();
+        assertThat(directory.toFile().list()).hasSize(1);
     }
 }

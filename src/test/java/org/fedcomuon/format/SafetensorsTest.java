@@ -282,6 +282,13 @@ class SafetensorsTest {
     }
 
     @Test
+    void nestingHasAnEnd() throws IOException {
+        refused(raw("[".repeat(1_000_000), SIX));
+        refused(raw("{\"w\": {\"shape\": " + "[".repeat(1_000_000), SIX));
+        refused(raw("{\"w\":".repeat(1_000_000), SIX));
+    }
+
+    @Test
     void namesThatAreThereTwiceAreRefused() throws IOException {
         String other = SIX_FLOATS.replace("[0,24]", "[24,48]");
         refused(raw("{\"w\":%s,\"w\":%s}".formatted(SIX_FLOATS, other), new byte[48]), "the name 'w' is there twice");
