@@ -205,7 +205,7 @@ class DependenciesTest {
 
                     mvn test -Dnative.skip=true -Dtest=DependenciesTest -Dtests.update=true
 
-                Licences are those of the poms, by their SPDX names; "or": the jar's authors let one choose. The test fails when the list is not
+                Licences are those of the poms, by their SPDX names; of several one may choose, or they are of parts of the jar. The test fails when the list is not
                 that of the build, when none of a jar's licences is accepted (%s),
                 or when a version is known to be vulnerable.
 
@@ -273,7 +273,7 @@ class DependenciesTest {
         for (Jars.Jar jar : jars) {
             String purpose = purposes ? " %s |".formatted(PURPOSES.getOrDefault(jar.artifact(), "?")) : "";
             rows.add("| `%s` | %s | %s |%s\n"
-                    .formatted(jar.artifact(), jar.version(), String.join(" or ", licences(jar)), purpose));
+                    .formatted(jar.artifact(), jar.version(), String.join("; ", licences(jar)), purpose));
         }
         return String.join("", rows);
     }
@@ -305,8 +305,8 @@ class DependenciesTest {
             case "cddl gplv2 with classpath exception" -> "CDDL-1.1";
             case "edl 1.0" -> "EDL-1.0";
             case "eclipse public license v2.0", "epl 2.0" -> "EPL-2.0";
-            case "gnu general public license version 2",
-                    "gnu general public license gpl version 2 or any later version" -> "GPL-2.0";
+            case "gnu general public license version 2" -> "GPL-2.0-only";
+            case "gnu general public license gpl version 2 or any later version" -> "GPL-2.0-or-later";
             case "gnu general public license gpl version 2 with the classpath exception",
                     "gpl 2.0 with classpath exception",
                     "gpl2 w cpe",
