@@ -33,6 +33,7 @@ class DependenciesTest {
             "Apache-1.1",
             "Apache-2.0",
             "BSD-2-Clause",
+            "CC0-1.0",
             "BSD-3-Clause",
             "CDDL-1.1",
             "EDL-1.0",
@@ -63,6 +64,10 @@ class DependenciesTest {
                     "com.fasterxml.jackson.core:jackson-annotations",
                     "annotations that Jackson 3 still takes from Jackson 2"),
             Map.entry("info.picocli:picocli", "the command line"),
+            Map.entry("io.micrometer:micrometer-commons", "optional: what Micrometer needs"),
+            Map.entry("io.micrometer:micrometer-core", "optional: meters for services"),
+            Map.entry("io.micrometer:micrometer-observation", "optional: what Micrometer needs"),
+            Map.entry("org.hdrhistogram:HdrHistogram", "optional: what Micrometer needs"),
             Map.entry("org.bytedeco:javacpp", "unpacks OpenBLAS and libtorch"),
             Map.entry(
                     "org.bytedeco:openblas",
@@ -205,7 +210,7 @@ class DependenciesTest {
 
                     mvn test -Dnative.skip=true -Dtest=DependenciesTest -Dtests.update=true
 
-                Licences are those of the poms, by their SPDX names; "or": the jar's authors let one choose. The test fails when the list is not
+                Licences are those of the poms, by their SPDX names; of several one may choose, or they are of parts of the jar. The test fails when the list is not
                 that of the build, when none of a jar's licences is accepted (%s),
                 or when a version is known to be vulnerable.
 
@@ -273,7 +278,7 @@ class DependenciesTest {
         for (Jars.Jar jar : jars) {
             String purpose = purposes ? " %s |".formatted(PURPOSES.getOrDefault(jar.artifact(), "?")) : "";
             rows.add("| `%s` | %s | %s |%s\n"
-                    .formatted(jar.artifact(), jar.version(), String.join(" or ", licences(jar)), purpose));
+                    .formatted(jar.artifact(), jar.version(), String.join("; ", licences(jar)), purpose));
         }
         return String.join("", rows);
     }
@@ -303,10 +308,11 @@ class DependenciesTest {
                     "the bsd 3 clause license",
                     "the new bsd license" -> "BSD-3-Clause";
             case "cddl gplv2 with classpath exception" -> "CDDL-1.1";
+            case "public domain per creative commons cc0" -> "CC0-1.0";
             case "edl 1.0" -> "EDL-1.0";
             case "eclipse public license v2.0", "epl 2.0" -> "EPL-2.0";
-            case "gnu general public license version 2",
-                    "gnu general public license gpl version 2 or any later version" -> "GPL-2.0";
+            case "gnu general public license version 2" -> "GPL-2.0-only";
+            case "gnu general public license gpl version 2 or any later version" -> "GPL-2.0-or-later";
             case "gnu general public license gpl version 2 with the classpath exception",
                     "gpl 2.0 with classpath exception",
                     "gpl2 w cpe",

@@ -81,14 +81,10 @@ final class Jars {
                 .or(() -> child(project, "parent").flatMap(parent -> text(parent, "groupId")))
                 .orElseThrow();
         String name = text(project, "artifactId").orElseThrow();
-        String version = text(project, "version")
-                .or(() -> child(project, "parent").flatMap(parent -> text(parent, "version")))
-                .orElseThrow();
+        // Of the directory: in a pom it may be a property.
+        String version = String.valueOf(pom.getParent().getFileName());
         return new Jar(
-                file.getFileName().toString(),
-                group + ":" + name,
-                version.startsWith("$") ? String.valueOf(pom.getParent().getFileName()) : version,
-                licences(project, repository(pom, group)));
+                file.getFileName().toString(), group + ":" + name, version, licences(project, repository(pom, group)));
     }
 
     /** Of a jar that only a directory of the build has, its own coordinates lead to the pom. */
