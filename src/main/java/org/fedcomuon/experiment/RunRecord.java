@@ -251,7 +251,7 @@ public record RunRecord(
     private static JsonNode object(ObjectMapper mapper, Path file, String where, String text) {
         JsonNode node;
         try {
-            node = mapper.readTree(text);
+            node = mapper.readTree(new WholeCharacters(text));
         } catch (JacksonException e) {
             String at = where.isEmpty() && e.getLocation() != null
                     ? "line " + e.getLocation().getLineNr() + ": "
