@@ -32,6 +32,7 @@ import org.jspecify.annotations.Nullable;
 public final class Federation {
     private final Setup setup;
     private final List<Listener> listeners;
+    private final ThreadGroup own = new ThreadGroup("federation");
     private @Nullable Watch watch;
     private boolean stopBeforeStart;
 
@@ -112,9 +113,20 @@ public final class Federation {
         return watch;
     }
 
+    /** Whether a thread was started by the run, or by one that was: who waits there for the run waits for ever. */
+    boolean hasStarted(Thread thread) {
+        for (ThreadGroup group = thread.getThreadGroup(); group != null; group = group.getParent()) {
+            if (group == own) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /**
      * Asks the run to end after the step that it is in, with a checkpoint if it keeps any. Returns at once;
-     * {@link #run} returns when it is done.
+     * {@link #run} returns when it is done. A step ends when all its oracles have returned: one that blocks is waited
+     * for, and neither it nor its threads are interrupted.
      */
     public synchronized void stop() {
         stopBeforeStart = true;
@@ -132,6 +144,7 @@ public final class Federation {
         for (int i = 0; i < devices; i++) {
             int self = i;
             threads.add(Thread.ofPlatform()
+                    .group(own)
                     .name("federation-" + setup.devices().get(i))
                     .start(() -> {
                         try {
