@@ -140,9 +140,7 @@ public final class Mutations implements AutoCloseable {
         if (bytes[0] > allowed) { // of classes, and what else is made but once
             once(start, reading, bytes);
         }
-        assertThat(bytes[0])
-                .as("bytes allocated for an input of %d", length)
-                .isLessThanOrEqualTo(allowed);
+        assertThat(bytes[0]).as("bytes allocated for an input of %d", length).isLessThanOrEqualTo(allowed);
         largest = Math.max(largest, bytes[0]);
         return accepted;
     }

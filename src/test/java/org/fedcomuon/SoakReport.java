@@ -23,9 +23,9 @@ public final class SoakReport {
                 "heap after GC",
                 "threads",
                 "open files",
-                "live bytes of devices after",
+                "device memory left at the end",
                 "client faults"),
-        FEDERATIONS("devices", "rounds of", "federations at once", "to the bits of alone");
+        FEDERATIONS("device", "rounds", "federations at once", "to the bits of alone");
 
         private final String[] columns;
 

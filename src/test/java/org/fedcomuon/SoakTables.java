@@ -11,8 +11,8 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
- * Makes the tables of {@code docs/reliability.md} of what a soak has left: prints them, or with {@code --into FILE} puts
- * them there, between the markers. A table that the soak has no row of stays as it is.
+ * Makes the tables of {@code docs/reliability.md} of what a soak has left: prints them, or with {@code --into FILE}
+ * puts them there, between the markers. A table that the soak has no row of stays as it is.
  */
 public final class SoakTables {
     private static final String END = "<!-- soak: end -->";
@@ -79,10 +79,7 @@ public final class SoakTables {
         }
         return Optional.of(text.append('\n')
                 .append("%s, %d cores, Java %s.\n"
-                        .formatted(
-                                day,
-                                Runtime.getRuntime().availableProcessors(),
-                                System.getProperty("java.version")))
+                        .formatted(day, Runtime.getRuntime().availableProcessors(), System.getProperty("java.version")))
                 .toString());
     }
 }

@@ -119,8 +119,7 @@ final class RunFiles {
     }
 
     Map<String, Object> readSummary() throws IOException {
-        return JSON.readValue(
-                Files.readString(summaryFile()), new TypeReference<Map<String, Object>>() {});
+        return JSON.readValue(Files.readString(summaryFile()), new TypeReference<Map<String, Object>>() {});
     }
 
     /** The model, a tensor a block, in the shape that its block has. */

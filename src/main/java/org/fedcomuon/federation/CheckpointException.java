@@ -33,7 +33,9 @@ public class CheckpointException extends RuntimeException {
         this.previous = previous;
     }
 
-    /** One that cannot be written: the disk is full, or the directory not ours. The earlier ones are all there still. */
+    /**
+     * One that cannot be written: the disk is full, or the directory not ours. The earlier ones are all there still.
+     */
     public static final class Unwritten extends CheckpointException {
         private static final long serialVersionUID = 1L;
 

@@ -126,9 +126,12 @@ class DiskFaultsIT {
             }
         });
         assertThat(TrainProcess.awaitCheckpoint(train, out, List.of())).isNotEmpty();
-        assertThat(succeeds("prlimit", "--pid", "" + train.pid(), "--fsize=512")).isTrue();
+        assertThat(succeeds("prlimit", "--pid", "" + train.pid(), "--fsize=512"))
+                .isTrue();
         assertThat(end(train)).isEqualTo(1);
-        assertThat(complaint(said.get(30, TimeUnit.SECONDS))).contains(out.toString()).endsWith("File too large");
+        assertThat(complaint(said.get(30, TimeUnit.SECONDS)))
+                .contains(out.toString())
+                .endsWith("File too large");
         assertThat(out.resolve("summary.json")).doesNotExist();
         assertNothingUnfinished(out);
         assertGoesOn(out);
@@ -187,8 +190,12 @@ class DiskFaultsIT {
                         shell(TrainProcess.command(resume(out))),
                         out));
         String first = Files.readString(results.resolve("first.log"));
-        assertThat(code).as(first + Files.readString(temporary.resolve("script"))).isZero();
-        assertThat(Files.readString(results.resolve("first.code")).strip()).as(first).isEqualTo("1");
+        assertThat(code)
+                .as(first + Files.readString(temporary.resolve("script")))
+                .isZero();
+        assertThat(Files.readString(results.resolve("first.code")).strip())
+                .as(first)
+                .isEqualTo("1");
         assertThat(complaint(first)).contains(out.toString()).endsWith("No space left on device");
         assertThat(Files.readAllLines(results.resolve("left")))
                 .isNotEmpty()
@@ -222,10 +229,14 @@ class DiskFaultsIT {
                         out));
         String first = Files.readString(results.resolve("first.log"));
         assertThat(code).as(first).isZero();
-        assertThat(Files.readString(results.resolve("first.code")).strip()).as(first).isEqualTo("1");
+        assertThat(Files.readString(results.resolve("first.code")).strip())
+                .as(first)
+                .isEqualTo("1");
         assertThat(complaint(first)).contains(out.toString()).endsWith("Read-only file system");
         String other = Files.readString(results.resolve("other.log"));
-        assertThat(Files.readString(results.resolve("other.code")).strip()).as(other).isEqualTo("2");
+        assertThat(Files.readString(results.resolve("other.code")).strip())
+                .as(other)
+                .isEqualTo("2");
         assertThat(complaint(other)).contains(disk.resolve("other").toString());
         assertThat(sha256(results.resolve("run"))).isEqualTo(expected);
     }

@@ -237,25 +237,26 @@ class Cifar10Test {
         SmallCifar10.write(directory, kind, originals);
         String reader = "CIFAR-10, " + kind.name().toLowerCase(Locale.ROOT);
         try (var mutations = new Mutations(reader, SEED, MalformedFileException.class)) {
-        for (int i = 0; i < MUTATIONS; i++) {
-            int which = random.nextInt(originals.size());
-            Path file = directory.resolve(kind.names().get(which));
-            byte[] bytes = originals.get(which).clone();
-            if (random.nextInt(4) == 0) {
-                bytes = Arrays.copyOf(bytes, random.nextInt(bytes.length + 3));
+            for (int i = 0; i < MUTATIONS; i++) {
+                int which = random.nextInt(originals.size());
+                Path file = directory.resolve(kind.names().get(which));
+                byte[] bytes = originals.get(which).clone();
+                if (random.nextInt(4) == 0) {
+                    bytes = Arrays.copyOf(bytes, random.nextInt(bytes.length + 3));
+                }
+                for (int changes = random.nextInt(3); changes > 0 && bytes.length > 0; changes--) {
+                    // Most often near the beginning, where it matters.
+                    int at = random.nextInt(random.nextBoolean() ? Math.min(60, bytes.length) : bytes.length);
+                    bytes[at] = (byte) random.nextInt(256);
+                }
+                Files.write(file, bytes);
+                mutations.feed(
+                        bytes,
+                        "" + directory,
+                        () -> assertThat(Cifar10.load(directory).train().count())
+                                .isBetween(5, 6));
+                Files.write(file, originals.get(which));
             }
-            for (int changes = random.nextInt(3); changes > 0 && bytes.length > 0; changes--) {
-                // Most often near the beginning, where it matters.
-                int at = random.nextInt(random.nextBoolean() ? Math.min(60, bytes.length) : bytes.length);
-                bytes[at] = (byte) random.nextInt(256);
-            }
-            Files.write(file, bytes);
-            mutations.feed(
-                    bytes,
-                    "" + directory,
-                    () -> assertThat(Cifar10.load(directory).train().count()).isBetween(5, 6));
-            Files.write(file, originals.get(which));
-        }
             mutations.end(0.01, 0.75);
         }
     }

@@ -338,8 +338,8 @@ class WikiText2Test {
                     TextDataset dataset = WikiText2.load(directory, 4);
                     assertThat(dataset.train().tokens()).isGreaterThan(4);
                     int words = dataset.vocabulary().size();
-                    return assertThat(IntStream.range(0, dataset.train().tokens())
-                                    .map(dataset.train()::token))
+                    return assertThat(
+                                    IntStream.range(0, dataset.train().tokens()).map(dataset.train()::token))
                             .allMatch(token -> token >= 0 && token < words);
                 });
             }

@@ -91,8 +91,8 @@ class PresetMutationsTest {
         var random = new Random(SEED);
         List<String> presets = presets();
         Path file = directory.resolve("mine.yaml");
-        try (var mutations = new Mutations("YAML presets", SEED, ConfigurationException.class)
-                .allocating(256, 4 << 20)) {
+        try (var mutations =
+                new Mutations("YAML presets", SEED, ConfigurationException.class).allocating(256, 4 << 20)) {
             for (int i = 0; i < MUTATIONS; i++) {
                 String text = Mutations.text(presets.get(random.nextInt(presets.size())), PIECES, random);
                 byte[] bytes = text.getBytes(StandardCharsets.UTF_8);

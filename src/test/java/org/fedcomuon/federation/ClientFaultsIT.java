@@ -194,7 +194,8 @@ class ClientFaultsIT {
         DENORMAL;
 
         void put(Floats value, Jacobian jacobian) {
-            List<Floats> rows = jacobian.components().stream().map(Point::values).toList();
+            List<Floats> rows =
+                    jacobian.components().stream().map(Point::values).toList();
             switch (this) {
                 case ONE_NAN -> rows.getLast().set(rows.getLast().length() - 1, Double.NaN);
                 case ONE_INFINITE -> value.set(value.length() - 1, Double.NEGATIVE_INFINITY);
@@ -224,8 +225,8 @@ class ClientFaultsIT {
 
     static Stream<Arguments> methodsAndNonsense() {
         return methods()
-                .flatMap(method ->
-                        Stream.of(Nonsense.values()).map(nonsense -> Arguments.of(Named.of(method.name(), method), nonsense)));
+                .flatMap(method -> Stream.of(Nonsense.values())
+                        .map(nonsense -> Arguments.of(Named.of(method.name(), method), nonsense)));
     }
 
     /** The hash of finite weights, or what was thrown: never weights that are no numbers. */
@@ -258,9 +259,8 @@ class ClientFaultsIT {
                         run(problem, method).devices(devices).iterations(19).onFault(policy)));
             }
             assertThat(outcomes).hasSize(1);
-            boolean notFinite = nonsense == Nonsense.ONE_NAN
-                    || nonsense == Nonsense.ONE_INFINITE
-                    || nonsense == Nonsense.ALL_NAN;
+            boolean notFinite =
+                    nonsense == Nonsense.ONE_NAN || nonsense == Nonsense.ONE_INFINITE || nonsense == Nonsense.ALL_NAN;
             if (notFinite && policy == FaultPolicy.FAIL) {
                 assertThat(outcomes).singleElement().asString().contains("client 2 failed");
             }

@@ -297,8 +297,7 @@ class OraclesIT {
                         .run())
                 .isInstanceOf(InterruptedException.class);
         assertThat(Thread.interrupted()).isFalse();
-        assertThat(CheckpointStore.step(
-                        new CheckpointStore(directory).newest().orElseThrow()))
+        assertThat(CheckpointStore.step(new CheckpointStore(directory).newest().orElseThrow()))
                 .isBetween(20L, 39L);
         assertThat(innocent().resume(directory).build().run().sha256()).isEqualTo(expected);
     }

@@ -281,8 +281,8 @@ class PngTest {
     void mutationsAreReadOrRefused() {
         var random = new Random(SEED);
         byte[] raw = PngEncoder.filtered(PIXELS, 3, 0, 1, 2, 3, 4);
-        try (var mutations = new Mutations("PNG", SEED, MalformedFileException.class)
-                .allocating(2 * Gunzip.RATIO, 1 << 17)) {
+        try (var mutations =
+                new Mutations("PNG", SEED, MalformedFileException.class).allocating(2 * Gunzip.RATIO, 1 << 17)) {
             for (int i = 0; i < MUTATIONS; i++) {
                 byte[] header = PngEncoder.header(4, 5, 8, 2, 0);
                 byte[] bytes = switch (i % 4) {

@@ -30,9 +30,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
@@ -824,14 +824,15 @@ class SafetensorsTest {
         var started = new ArrayList<Thread>();
         var failures = new ConcurrentLinkedQueue<Throwable>();
         var ended = new AtomicBoolean();
-        try (SafetensorsWriter writer = SafetensorsWriter.create(
-                path, Map.of(), List.of(TensorSpec.of("x", Dtype.I64, threads, each)))) {
+        try (SafetensorsWriter writer =
+                SafetensorsWriter.create(path, Map.of(), List.of(TensorSpec.of("x", Dtype.I64, threads, each)))) {
             for (int t = 0; t < threads; t++) {
                 long row = t;
                 started.add(Thread.ofPlatform().start(() -> {
                     try {
                         for (long i = 0; i < each; i += 16) {
-                            long[] values = LongStream.range(row * each + i, row * each + i + 16).toArray();
+                            long[] values = LongStream.range(row * each + i, row * each + i + 16)
+                                    .toArray();
                             writer.write("x", (row * each + i) * Long.BYTES, MemorySegment.ofArray(values));
                         }
                     } catch (IOException | RuntimeException e) {
