@@ -2,10 +2,9 @@ package org.fedcomuon;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import com.sun.management.ThreadMXBean;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.management.ManagementFactory;
+import java.lang.reflect.Method;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
@@ -29,7 +28,6 @@ public final class Mutations implements AutoCloseable {
     private static final long LIMIT_SECONDS = 20;
 
     private static final int LONGEST_DUMP = 4096;
-    private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
     private final String reader;
     private final long seed;
@@ -168,7 +166,35 @@ public final class Mutations implements AutoCloseable {
     }
 
     private long allocated() {
-        return everyThread ? THREADS.getTotalThreadAllocatedBytes() : THREADS.getCurrentThreadAllocatedBytes();
+        return (everyThread ? Allocated.EVERYWHERE : Allocated.HERE).bytes();
+    }
+
+    /** What the JVM counts. By name: our module, which tests are part of, has no use for management otherwise. */
+    private static final class Allocated {
+        static final Allocated HERE = new Allocated("getCurrentThreadAllocatedBytes");
+        static final Allocated EVERYWHERE = new Allocated("getTotalThreadAllocatedBytes");
+
+        private final Object bean;
+        private final Method method;
+
+        private Allocated(String name) {
+            try {
+                bean = Class.forName("java.lang.management.ManagementFactory")
+                        .getMethod("getThreadMXBean")
+                        .invoke(null);
+                method = Class.forName("com.sun.management.ThreadMXBean").getMethod(name);
+            } catch (ReflectiveOperationException e) {
+                throw new LinkageError(e.getMessage(), e);
+            }
+        }
+
+        long bytes() {
+            try {
+                return (long) method.invoke(bean);
+            } catch (ReflectiveOperationException e) {
+                throw new LinkageError(e.getMessage(), e);
+            }
+        }
     }
 
     /** The share of inputs that was read must be within these bounds: or else they are too wild, or too tame. */

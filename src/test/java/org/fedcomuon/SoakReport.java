@@ -27,14 +27,16 @@ public final class SoakReport {
                 "client faults"),
         FEDERATIONS("device", "rounds", "federations at once", "to the bits of alone");
 
-        private final String[] columns;
+        private final String header;
+        private final int columns;
 
-        Table(String... columns) {
-            this.columns = columns;
+        Table(String... names) {
+            header = line(names);
+            columns = names.length;
         }
 
         String header() {
-            return line(columns) + "|---".repeat(columns.length) + "|\n";
+            return header + "|---".repeat(columns) + "|\n";
         }
 
         Path directory() {
@@ -46,7 +48,7 @@ public final class SoakReport {
 
     /** Leaves a row, in place of an earlier one of the same name, if this is a soak. */
     public static void row(Table table, String name, String... figures) {
-        if (figures.length + 1 != table.columns.length) {
+        if (figures.length + 1 != table.columns) {
             throw new IllegalArgumentException("%d figures for %s".formatted(figures.length, table));
         }
         if (!Boolean.getBoolean("tests.soak")) {

@@ -115,12 +115,8 @@ public final class Federation {
 
     /** Whether a thread was started by the run, or by one that was: who waits there for the run waits for ever. */
     boolean hasStarted(Thread thread) {
-        for (ThreadGroup group = thread.getThreadGroup(); group != null; group = group.getParent()) {
-            if (group == own) {
-                return true;
-            }
-        }
-        return false;
+        ThreadGroup group = thread.getThreadGroup();
+        return group != null && own.parentOf(group);
     }
 
     /**

@@ -81,7 +81,7 @@ final class SteadyChannel implements Closeable {
                     return work.on(now);
                 } catch (ClosedChannelException e) { // by an interrupt, of this thread or another, or by close
                     interrupted |= Thread.interrupted();
-                    reopen(now, e);
+                    reopen(e);
                 }
             }
         } finally {
@@ -107,11 +107,11 @@ final class SteadyChannel implements Closeable {
         return channel;
     }
 
-    private synchronized void reopen(FileChannel broken, ClosedChannelException why) throws IOException {
+    private synchronized void reopen(ClosedChannelException why) throws IOException {
         if (closed) {
             throw why;
         }
-        if (channel == broken) {
+        if (!channel.isOpen()) { // or another thread has opened it again
             FileChannel another = FileChannel.open(file, again);
             if (!Objects.equals(key, key())) {
                 another.close();

@@ -185,7 +185,7 @@ class ClientFaultsIT {
     }
 
     /** What a client may return that is no answer, or hardly one. */
-    private enum Nonsense {
+    enum Nonsense {
         ONE_NAN,
         ONE_INFINITE,
         ALL_NAN,

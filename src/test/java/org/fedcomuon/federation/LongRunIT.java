@@ -3,7 +3,6 @@ package org.fedcomuon.federation;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
-import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -90,14 +89,15 @@ class LongRunIT {
         private static void print(long round) {
             System.gc();
             Runtime runtime = Runtime.getRuntime();
-            try (Stream<Path> files = Files.list(Path.of("/proc/self/fd"))) {
+            try (Stream<Path> files = Files.list(Path.of("/proc/self/fd"));
+                    Stream<Path> threads = Files.list(Path.of("/proc/self/task"))) {
                 System.out.printf(
                         Locale.ROOT,
                         "figures %d %d %d %d %d%n",
                         round,
                         residentKib(),
                         (runtime.totalMemory() - runtime.freeMemory()) >> 10,
-                        ManagementFactory.getThreadMXBean().getThreadCount(),
+                        threads.count(),
                         files.count());
             } catch (IOException e) {
                 throw new AssertionError(e);
@@ -117,13 +117,11 @@ class LongRunIT {
     /** In KiB, but for the last two. */
     private record Figures(long round, long resident, long heap, long threads, long files) {
         static Figures of(String line) {
-            String[] words = line.split(" ");
-            return new Figures(
-                    Long.parseLong(words[1]),
-                    Long.parseLong(words[2]),
-                    Long.parseLong(words[3]),
-                    Long.parseLong(words[4]),
-                    Long.parseLong(words[5]));
+            long[] numbers = Stream.of(line.split(" ", -1))
+                    .skip(1)
+                    .mapToLong(Long::parseLong)
+                    .toArray();
+            return new Figures(numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]);
         }
     }
 

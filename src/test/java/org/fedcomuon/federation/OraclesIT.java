@@ -37,7 +37,7 @@ class OraclesIT {
     private Path directory;
 
     /** What an oracle does beside its work. */
-    private interface Mischief {
+    interface Mischief {
         void visit(int client, Sample xi, Point w, Floats value) throws Exception;
     }
 
