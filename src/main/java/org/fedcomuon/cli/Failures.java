@@ -3,6 +3,8 @@ package org.fedcomuon.cli;
 import static java.util.stream.Collectors.joining;
 
 import java.io.PrintWriter;
+import java.io.UncheckedIOException;
+import java.nio.file.FileSystemException;
 import java.util.List;
 import java.util.Objects;
 import org.fedcomuon.cluster.MemberFailedException;
@@ -61,6 +63,7 @@ final class Failures implements IParameterExceptionHandler, IExecutionExceptionH
             case UsageException e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
             case ConfigurationException e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
             case MalformedFileException e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
+            case CheckpointException.Unwritten e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             case CheckpointException e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
             case MemberFailedException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             case DivergedException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
@@ -70,6 +73,8 @@ final class Failures implements IParameterExceptionHandler, IExecutionExceptionH
             case DeviceException.Unsupported e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
             case DeviceException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             case FetchException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
+            case FileSystemException e when e.getReason() != null -> new Verdict(RUN_FAILED, e.getMessage());
+            case UncheckedIOException e when e.getCause() instanceof FileSystemException -> judge(e.getCause());
             default ->
                 // The messages of foreign exceptions rarely stand alone: NoSuchFileException's is just the path.
                 new Verdict(RUN_FAILED, error + " (--verbose shows where)");

@@ -1,6 +1,7 @@
 package org.fedcomuon.cli;
 
 import java.io.IOException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.fedcomuon.format.AtomicFile;
@@ -22,12 +23,16 @@ final class WholeFile {
         }
     }
 
+    private static String reason(IOException error) {
+        return error instanceof FileSystemException e && e.getReason() != null ? e.getReason() : error.toString();
+    }
+
     /** Writes {@code text}. */
     static void write(String option, Path file, String text) {
         try {
             AtomicFile.write(file, text);
         } catch (IOException e) {
-            throw new UsageException("%s %s cannot be written: %s".formatted(option, file, e), e);
+            throw new UsageException("%s %s cannot be written: %s".formatted(option, file, reason(e)), e);
         }
     }
 }

@@ -1,9 +1,7 @@
 package org.fedcomuon.experiment;
 
-import java.io.FilterReader;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.StringReader;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
@@ -128,29 +126,6 @@ public record Preset(
         String called = settings.containsKey("preset") ? settings.get("preset") : name;
         settings.remove("preset");
         return new Preset(called, Collections.unmodifiableMap(settings), Collections.unmodifiableMap(methods), cases);
-    }
-
-    /**
-     * Never ends a piece between the two halves of a character: the YAML library would look for the second one beyond
-     * its room.
-     */
-    private static final class WholeCharacters extends FilterReader {
-        WholeCharacters(String text) {
-            super(new StringReader(text));
-        }
-
-        @Override
-        public int read(char[] into, int offset, int length) throws IOException {
-            int count = super.read(into, offset, Math.max(1, length - 1));
-            if (count > 0 && count < length && Character.isHighSurrogate(into[offset + count - 1])) {
-                int next = super.read();
-                if (next >= 0) {
-                    into[offset + count] = (char) next;
-                    count++;
-                }
-            }
-            return count;
-        }
     }
 
     private static Map<String, Map<String, String>> methods(String preset, JsonNode all) {

@@ -1,6 +1,7 @@
 package org.fedcomuon.experiment;
 
 import java.io.IOException;
+import java.nio.charset.CharacterCodingException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -51,6 +52,10 @@ final class RunFiles {
         return directory.resolve("metrics.jsonl");
     }
 
+    private Path summaryFile() {
+        return directory.resolve("summary.json");
+    }
+
     /** Whether anything has been measured here. */
     boolean hasMetrics() {
         return Files.exists(metricsFile());
@@ -58,6 +63,13 @@ final class RunFiles {
 
     Path config() {
         return directory.resolve("config.yaml");
+    }
+
+    /** Deletes what is left of an earlier part of the run that was killed while it was writing. */
+    void deleteAbandoned() throws IOException {
+        for (Path file : List.of(config(), metricsFile(), summaryFile())) {
+            AtomicFile.deleteAbandoned(file);
+        }
     }
 
     void writeConfig(Configuration configuration) throws IOException {
@@ -74,7 +86,7 @@ final class RunFiles {
         Path file = metricsFile();
         Optional<JsonNode> last = Optional.empty();
         if (Files.exists(file)) {
-            for (String line : Files.readAllLines(file)) {
+            for (String line : lines(file)) {
                 try {
                     JsonNode values = JSON.readTree(line);
                     if (values.path("step").asLong(Long.MAX_VALUE) <= step) {
@@ -89,18 +101,25 @@ final class RunFiles {
         return last;
     }
 
+    private static List<String> lines(Path file) throws IOException {
+        try {
+            return Files.readAllLines(file);
+        } catch (CharacterCodingException e) {
+            throw new ConfigurationException("%s is no UTF-8 text".formatted(file), e);
+        }
+    }
+
     void addMetrics(Map<String, Object> values) throws IOException {
         metrics.add(JSON.writeValueAsString(values));
         AtomicFile.write(metricsFile(), String.join("\n", metrics) + '\n');
     }
 
     void writeSummary(Map<String, Object> values) throws IOException {
-        AtomicFile.write(directory.resolve("summary.json"), PRETTY.writeValueAsString(values) + '\n');
+        AtomicFile.write(summaryFile(), PRETTY.writeValueAsString(values) + '\n');
     }
 
     Map<String, Object> readSummary() throws IOException {
-        return JSON.readValue(
-                Files.readString(directory.resolve("summary.json")), new TypeReference<Map<String, Object>>() {});
+        return JSON.readValue(Files.readString(summaryFile()), new TypeReference<Map<String, Object>>() {});
     }
 
     /** The model, a tensor a block, in the shape that its block has. */

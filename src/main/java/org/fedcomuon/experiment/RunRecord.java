@@ -212,7 +212,7 @@ public record RunRecord(
     /** JSON has no NaN; writers put it into quotes, or write it all the same. */
     private static OptionalDouble number(JsonNode value) {
         if (value.isNumber()) {
-            return OptionalDouble.of(value.doubleValue());
+            return OptionalDouble.of(value.numberValue().doubleValue()); // the node's own refuses one of 400 digits
         }
         return switch (value.isString() ? value.stringValue() : "") {
             case "NaN" -> OptionalDouble.of(Double.NaN);
@@ -255,7 +255,7 @@ public record RunRecord(
     private static JsonNode object(ObjectMapper mapper, Path file, String where, String text) {
         JsonNode node;
         try {
-            node = mapper.readTree(text);
+            node = mapper.readTree(new WholeCharacters(text));
         } catch (JacksonException e) {
             String at = where.isEmpty() && e.getLocation() != null
                     ? "line " + e.getLocation().getLineNr() + ": "

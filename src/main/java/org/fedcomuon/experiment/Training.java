@@ -156,6 +156,7 @@ public final class Training {
             notes.accept(memory);
             if (options.writes()) {
                 Files.createDirectories(files.directory());
+                files.deleteAbandoned();
                 files.writeConfig(configuration);
             }
             announce(run);

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  * person: one line with the file's name, what is wrong with it, and which checkpoint to go on from instead, if there is
  * one. Thrown by {@link CheckpointStore} only.
  */
-public final class CheckpointException extends RuntimeException {
+public class CheckpointException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
     private final transient @Nullable Path previous;
@@ -31,6 +31,17 @@ public final class CheckpointException extends RuntimeException {
                         "%s; the one before it is whole: %s".formatted(refusal.getMessage(), previous)),
                 refusal);
         this.previous = previous;
+    }
+
+    /**
+     * One that cannot be written: the disk is full, or the directory not ours. The earlier ones are all there still.
+     */
+    public static final class Unwritten extends CheckpointException {
+        private static final long serialVersionUID = 1L;
+
+        Unwritten(String message, Throwable cause) {
+            super("no checkpoint can be written: " + message, cause);
+        }
     }
 
     /** The newest whole checkpoint that is older than the one that cannot be read, to go on from instead. */

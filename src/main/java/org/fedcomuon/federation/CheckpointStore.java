@@ -93,9 +93,8 @@ public final class CheckpointStore {
         try {
             Files.createDirectories(directory);
         } catch (IOException e) {
-            throw new CheckpointException(
-                    "no checkpoint can be written: the directory %s cannot be made: %s".formatted(directory, reason(e)),
-                    e);
+            throw new CheckpointException.Unwritten(
+                    "the directory %s cannot be made: %s".formatted(directory, reason(e)), e);
         }
         deleteAbandoned(); // first, since the room may be needed
         Path file = file(step);
@@ -273,7 +272,7 @@ public final class CheckpointStore {
     }
 
     private static CheckpointException unwritten(IOException e) {
-        return new CheckpointException("no checkpoint can be written: " + e.getMessage(), e);
+        return new CheckpointException.Unwritten("" + e.getMessage(), e);
     }
 
     /** The operating system's messages are just the path, as often as not. */

@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
 public final class Federation {
     private final Setup setup;
     private final List<Listener> listeners;
-    private volatile List<Thread> working = List.of(); // one a device
+    private final ThreadGroup own = new ThreadGroup("federation");
     private @Nullable Watch watch;
     private boolean stopBeforeStart;
 
@@ -114,20 +114,22 @@ public final class Federation {
         return watch;
     }
 
+    /** Whether a thread was started by the run, or by one that was: who waits there for the run waits for ever. */
+    boolean hasStarted(Thread thread) {
+        ThreadGroup group = thread.getThreadGroup();
+        return group != null && own.parentOf(group);
+    }
+
     /**
      * Asks the run to end after the step that it is in, with a checkpoint if it keeps any. Returns at once;
-     * {@link #run} returns when it is done.
+     * {@link #run} returns when it is done. A step ends when all its oracles have returned: one that blocks is waited
+     * for, and neither it nor its threads are interrupted.
      */
     public synchronized void stop() {
         stopBeforeStart = true;
         if (watch != null) {
             watch.stop();
         }
-    }
-
-    /** Whether the current thread is a device's: that of a listener or an evaluator which the run waits for. */
-    boolean isAtWork() {
-        return working.contains(Thread.currentThread());
     }
 
     private Result run(Watch mine, @Nullable SafetensorsFile resumed) throws InterruptedException {
@@ -139,8 +141,9 @@ public final class Federation {
         for (int i = 0; i < devices; i++) {
             int self = i;
             threads.add(Thread.ofPlatform()
+                    .group(own)
                     .name("federation-" + setup.devices().get(i))
-                    .unstarted(() -> {
+                    .start(() -> {
                         try {
                             results[self] = new DeviceRun(setup, meeting, mine, self, resumed).run();
                         } catch (Throwable e) { // rethrown by the caller's thread
@@ -151,8 +154,6 @@ public final class Federation {
                         }
                     }));
         }
-        working = List.copyOf(threads);
-        threads.forEach(Thread::start);
         boolean interrupted = false;
         for (Thread thread : threads) {
             while (thread.isAlive()) {

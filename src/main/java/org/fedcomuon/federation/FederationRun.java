@@ -69,15 +69,14 @@ public final class FederationRun implements AutoCloseable {
 
     /**
      * Stops it, and returns when it has ended and all its memory but the result's is free. Waits through interruptions,
-     * because a step cannot be cut off. Says nothing of a failure: {@link #result} does.
-     *
-     * <p>The run cannot wait for its own end: called by a listener, by the evaluator, or by what depends on the result
-     * and is run by the run's thread, it only stops.
+     * because a step cannot be cut off; for an oracle that never returns, for ever. Says nothing of a failure:
+     * {@link #result} does. Listeners, oracles and threads that they have started may call it too, but it then returns
+     * at once, since a run cannot wait for itself.
      */
     @Override
     public void close() {
         stop();
-        if (Thread.currentThread().equals(thread) || federation.isAtWork()) {
+        if (Thread.currentThread().equals(thread) || federation.hasStarted(Thread.currentThread())) {
             return;
         }
         boolean interrupted = false;

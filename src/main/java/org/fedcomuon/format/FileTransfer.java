@@ -123,7 +123,7 @@ final class FileTransfer {
             when e.getReason() != null -> explained(new FileSystemException(name, null, e.getReason()), e);
             default -> {
                 String what = error.getMessage() == null ? error.toString() : error.getMessage();
-                yield new IOException(name + ": " + MalformedFileException.oneLine(what), error);
+                yield explained(new FileSystemException(name, null, MalformedFileException.oneLine(what)), error);
             }
         };
     }

@@ -17,6 +17,9 @@ import java.util.zip.ZipException;
  * error like any other damage: {@link ZipException}, or {@link EOFException} where something is missing.
  */
 final class Gunzip extends InflaterInputStream {
+    /** Deflate never makes more bytes than this out of one. */
+    static final long RATIO = 1032;
+
     private static final int MAGIC = 0x1f8b;
     private static final int DEFLATE = 8;
     private static final int BUFFER = 1 << 16;

@@ -31,8 +31,6 @@ public final class Idx {
 
     /** The longest array there can be. */
     private static final long MOST = Integer.MAX_VALUE - 8;
-    /** Deflate never makes more than this out of a byte. */
-    private static final long DEFLATE_RATIO = 1032;
 
     private static final String KIND = "an IDX file";
 
@@ -87,7 +85,7 @@ public final class Idx {
             long needed = elements(shape);
             long headerBytes = Integer.BYTES * (1L + rank);
             if (compressed) {
-                if (needed > size * DEFLATE_RATIO) {
+                if (needed > size * Gunzip.RATIO) {
                     throw refused(
                             "the shape %s in the header needs %d bytes; a compressed file of %d bytes cannot hold them"
                                     .formatted(IdxArray.text(shape), needed, size));

@@ -82,7 +82,7 @@ public final class Png {
     public static void read(Path file, Rule rule, Rows rows) throws IOException {
         FileTransfer.requireRegular(file, "a PNG file");
         try (InputStream in = Files.newInputStream(file)) {
-            read(file, in, rule, rows);
+            read(file, in, Files.size(file), rule, rows);
         } catch (IOException e) {
             throw FileTransfer.explainRead(file, e);
         }
@@ -90,11 +90,11 @@ public final class Png {
 
     /** Reads the content of a file, which for messages is called {@code name}, as {@link #read(Path, Rule, Rows)}. */
     public static void read(Path name, byte[] content, Rule rule, Rows rows) throws IOException {
-        read(name, new ByteArrayInputStream(content), rule, rows);
+        read(name, new ByteArrayInputStream(content), content.length, rule, rows);
     }
 
-    private static void read(Path file, InputStream in, Rule rule, Rows rows) throws IOException {
-        try (var reader = new Reader(file, new BufferedInputStream(in))) {
+    private static void read(Path file, InputStream in, long bytes, Rule rule, Rows rows) throws IOException {
+        try (var reader = new Reader(file, new BufferedInputStream(in), bytes)) {
             reader.read(rule, rows);
         } catch (EOFException e) {
             throw new MalformedFileException(file, "truncated: it ends too early; copy or fetch it again", e);
@@ -108,6 +108,7 @@ public final class Png {
     private static final class Reader implements AutoCloseable {
         private final Path file;
         private final InputStream in;
+        private final long bytes;
         private final Inflater inflater = new Inflater();
         private final CRC32 checksum = new CRC32();
         private final byte[] buffer = new byte[BUFFER];
@@ -117,9 +118,10 @@ public final class Png {
 
         private long left;
 
-        Reader(Path file, InputStream in) {
+        Reader(Path file, InputStream in, long bytes) {
             this.file = file;
             this.in = in;
+            this.bytes = bytes;
         }
 
         @Override
@@ -134,9 +136,19 @@ public final class Png {
             if (problem.isPresent()) {
                 throw refused(problem.get());
             }
+            requireRoom(size);
             findData();
             image(size, rows);
             end();
+        }
+
+        /** What a header claims in vain takes no memory. */
+        private void requireRoom(Size size) throws MalformedFileException {
+            long needed = size.rows() * (1 + (long) size.cols() * size.channels());
+            if (needed > bytes * Gunzip.RATIO) {
+                throw refused("%d x %d pixels need %d bytes; a compressed file of %d bytes cannot hold them"
+                        .formatted(size.cols(), size.rows(), needed, bytes));
+            }
         }
 
         private void requireSignature() throws IOException {

@@ -4,9 +4,7 @@ import static org.fedcomuon.format.FileTransfer.clip;
 
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
-import java.nio.channels.FileChannel;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.SequencedMap;
 import java.util.stream.Collectors;
 
@@ -20,8 +18,7 @@ import java.util.stream.Collectors;
  * <p>Files come from anywhere: no memory is allocated that the file itself does not fill. That the data is what was
  * written is another matter, for {@link #verify}.
  *
- * <p>Thread-safe: any number may read at once. An interrupt closes the file for all of them, as it does with every
- * channel.
+ * <p>Thread-safe: any number may read at once, and interrupts do not disturb them.
  */
 public final class SafetensorsFile implements AutoCloseable {
     static final String KIND = "a safetensors file";
@@ -29,10 +26,10 @@ public final class SafetensorsFile implements AutoCloseable {
     private static final int LONGEST_ARRAY = Integer.MAX_VALUE - 8;
 
     private final Path file;
-    private final FileChannel channel;
+    private final SteadyChannel channel;
     private final SafetensorsHeader header;
 
-    private SafetensorsFile(Path file, FileChannel channel, SafetensorsHeader header) {
+    private SafetensorsFile(Path file, SteadyChannel channel, SafetensorsHeader header) {
         this.file = file;
         this.channel = channel;
         this.header = header;
@@ -47,10 +44,10 @@ public final class SafetensorsFile implements AutoCloseable {
      */
     public static SafetensorsFile open(Path file) throws IOException {
         FileTransfer.requireRegular(file, KIND);
-        FileChannel channel = null;
+        SteadyChannel channel = null;
         try {
-            channel = FileChannel.open(file, StandardOpenOption.READ);
-            var opened = new SafetensorsFile(file, channel, SafetensorsHeader.read(file, channel));
+            channel = SteadyChannel.read(file);
+            var opened = new SafetensorsFile(file, channel, channel.on(now -> SafetensorsHeader.read(file, now)));
             channel = null; // now another's to close
             return opened;
         } catch (IOException e) {
@@ -141,7 +138,7 @@ public final class SafetensorsFile implements AutoCloseable {
         requireOpen();
         String actual;
         try {
-            actual = header.seal(channel);
+            actual = channel.on(header::seal);
         } catch (IOException e) {
             throw FileTransfer.explainRead(file, e);
         }
@@ -163,7 +160,10 @@ public final class SafetensorsFile implements AutoCloseable {
         tensor.requireWithin(offset, into.byteSize());
         requireOpen();
         try {
-            FileTransfer.read(channel, header.dataAt() + tensor.offset() + offset, into);
+            channel.on(now -> {
+                FileTransfer.read(now, header.dataAt() + tensor.offset() + offset, into);
+                return into;
+            });
         } catch (IOException e) {
             throw FileTransfer.explainRead(file, e);
         }

@@ -4,13 +4,11 @@ import static org.fedcomuon.format.FileTransfer.clip;
 
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
-import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
@@ -36,8 +34,8 @@ import java.util.stream.Stream;
  * <p>The checksum is the metadata {@code sha256}: of the whole file, with its own 64 digits taken as zeros. Other
  * readers of safetensors pass over it.
  *
- * <p>Thread-safe: any number may write at once. An interrupt of one makes the writer useless for all of them, as it
- * does with every channel.
+ * <p>Thread-safe: any number may write at once. Interrupts do not disturb them: a thread that is interrupted has done
+ * its part all the same, and finds the interrupt afterwards.
  */
 public final class SafetensorsWriter implements AutoCloseable {
     /** What is left of a writer that came to no end; the final name is within. */
@@ -48,7 +46,7 @@ public final class SafetensorsWriter implements AutoCloseable {
 
     private final Path target;
     private final Path part;
-    private final FileChannel channel;
+    private final SteadyChannel channel;
     private final SafetensorsHeader header;
     private final Ranges written = new Ranges();
 
@@ -57,7 +55,7 @@ public final class SafetensorsWriter implements AutoCloseable {
 
     private boolean finished;
 
-    private SafetensorsWriter(Path target, Path part, FileChannel channel, SafetensorsHeader header) {
+    private SafetensorsWriter(Path target, Path part, SteadyChannel channel, SafetensorsHeader header) {
         this.target = target;
         this.part = part;
         this.channel = channel;
@@ -84,11 +82,10 @@ public final class SafetensorsWriter implements AutoCloseable {
                 .formatted(target.getFileName(), ThreadLocalRandom.current().nextLong()));
         LIVE.add(name(part));
         try {
-            FileChannel channel = FileChannel.open(
-                    part, StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE);
+            SteadyChannel channel = SteadyChannel.create(part);
             var writer = new SafetensorsWriter(target, part, channel, header);
             try {
-                FileTransfer.write(channel, 0, MemorySegment.ofArray(bytes));
+                writer.put(0, MemorySegment.ofArray(bytes));
             } catch (IOException e) {
                 try (writer) {
                     throw e;
@@ -125,7 +122,7 @@ public final class SafetensorsWriter implements AutoCloseable {
         try {
             requireUnfinished();
             long start = tensor.offset() + offsetBytes;
-            FileTransfer.write(channel, header.dataAt() + start, from);
+            put(header.dataAt() + start, from);
             written.add(start, start + from.byteSize());
         } catch (IOException e) {
             throw FileTransfer.explainWrite(target, e);
@@ -147,10 +144,9 @@ public final class SafetensorsWriter implements AutoCloseable {
         try {
             requireUnfinished();
             requireAllWritten();
-            String seal = header.seal(channel);
-            FileTransfer.write(
-                    channel, header.sealAt(), MemorySegment.ofArray(seal.getBytes(StandardCharsets.US_ASCII)));
-            channel.force(true); // or else a crash may leave the new name without the data
+            String seal = channel.on(header::seal);
+            put(header.sealAt(), MemorySegment.ofArray(seal.getBytes(StandardCharsets.US_ASCII)));
+            channel.force(); // or else a crash may leave the new name without the data
             Files.move(part, target, StandardCopyOption.ATOMIC_MOVE);
             finished = true;
             LIVE.remove(name(part));
@@ -203,6 +199,13 @@ public final class SafetensorsWriter implements AutoCloseable {
         }
     }
 
+    private void put(long position, MemorySegment from) throws IOException {
+        channel.on(now -> {
+            FileTransfer.write(now, position, from);
+            return from;
+        });
+    }
+
     private void requireUnfinished() {
         if (finished) {
             throw new IllegalStateException("the writer of %s is committed or closed".formatted(target));
@@ -222,8 +225,8 @@ public final class SafetensorsWriter implements AutoCloseable {
     private static void forceDirectory(Path file) throws IOException {
         Path directory = file.toAbsolutePath().getParent();
         if (directory != null) {
-            try (FileChannel channel = FileChannel.open(directory, StandardOpenOption.READ)) {
-                channel.force(true);
+            try (SteadyChannel channel = SteadyChannel.read(directory)) {
+                channel.force();
             }
         }
     }

@@ -48,7 +48,7 @@ final class Workers implements AutoCloseable {
         @Nullable Throwable failure = null;
         try {
             work.run();
-        } catch (RuntimeException | Error e) {
+        } catch (Throwable e) { // of another language than Java, perhaps; the helpers are still at work
             failure = e;
         }
         for (Future<?> helper : helpers) {

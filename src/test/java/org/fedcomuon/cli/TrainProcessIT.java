@@ -12,7 +12,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.fedcomuon.Soak;
+import org.fedcomuon.SoakReport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
@@ -84,12 +86,21 @@ class TrainProcessIT {
     @Tag(Soak.TAG)
     void killedAtRandomMomentsAndResumedToTheSameBits() throws Exception {
         var random = new Random(SEED);
+        int writing = 0;
         for (int run = 0; run < RUNS; run++) {
-            killAndResume(temporary.resolve("run" + run), random);
+            writing += killAndResume(temporary.resolve("run" + run), random);
         }
+        SoakReport.row(
+                SoakReport.Table.KILLS,
+                "train, on one device and on two",
+                "%d".formatted(RUNS * KILLS),
+                "%d".formatted(writing),
+                "%d of %d runs".formatted(RUNS, RUNS));
     }
 
-    private void killAndResume(Path out, Random random) throws Exception {
+    /** How often it was writing a file when it was killed. */
+    private int killAndResume(Path out, Random random) throws Exception {
+        int writing = 0;
         List<String> arguments = arguments(out);
         List<String> seen = List.of();
         for (int kill = 0; kill < KILLS; kill++) {
@@ -99,6 +110,7 @@ class TrainProcessIT {
             assertThat(victim.isAlive()).as("it ended before it was killed").isTrue();
             victim.destroyForcibly(); // SIGKILL
             end(victim);
+            writing += unfinished(out) > 0 ? 1 : 0;
             assertThat(out.resolve("summary.json")).doesNotExist();
             arguments = List.of("--resume", out.toString(), "--devices", "cpu:0,cpu:1");
         }
@@ -112,6 +124,14 @@ class TrainProcessIT {
                 .extracting(
                         line -> JsonMapper.shared().readTree(line).get("step").asInt())
                 .containsExactly(0, 30, 60, 90, 120);
+        assertThat(unfinished(out)).isZero();
+        return writing;
+    }
+
+    private static long unfinished(Path out) throws IOException {
+        try (Stream<Path> files = Files.walk(out)) {
+            return files.filter(file -> file.toString().endsWith("part")).count();
+        }
     }
 
     @Test

@@ -13,8 +13,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.Random;
 import org.assertj.core.api.AbstractThrowableAssert;
+import org.fedcomuon.Mutations;
 import org.fedcomuon.Soak;
 import org.fedcomuon.data.Cifar10Source.Kind;
 import org.fedcomuon.format.MalformedFileException;
@@ -233,30 +235,29 @@ class Cifar10Test {
         List<byte[]> binary = SmallCifar10.binary(1, 5);
         List<byte[]> originals = kind == Kind.BINARY ? binary : SmallCifar10.sheets(binary, 3);
         SmallCifar10.write(directory, kind, originals);
-        int read = 0;
-        for (int i = 0; i < MUTATIONS; i++) {
-            int which = random.nextInt(originals.size());
-            Path file = directory.resolve(kind.names().get(which));
-            byte[] bytes = originals.get(which).clone();
-            if (random.nextInt(4) == 0) {
-                bytes = Arrays.copyOf(bytes, random.nextInt(bytes.length + 3));
+        String reader = "CIFAR-10, " + kind.name().toLowerCase(Locale.ROOT);
+        try (var mutations = new Mutations(reader, SEED, MalformedFileException.class)) {
+            for (int i = 0; i < MUTATIONS; i++) {
+                int which = random.nextInt(originals.size());
+                Path file = directory.resolve(kind.names().get(which));
+                byte[] bytes = originals.get(which).clone();
+                if (random.nextInt(4) == 0) {
+                    bytes = Arrays.copyOf(bytes, random.nextInt(bytes.length + 3));
+                }
+                for (int changes = random.nextInt(3); changes > 0 && bytes.length > 0; changes--) {
+                    // Most often near the beginning, where it matters.
+                    int at = random.nextInt(random.nextBoolean() ? Math.min(60, bytes.length) : bytes.length);
+                    bytes[at] = (byte) random.nextInt(256);
+                }
+                Files.write(file, bytes);
+                mutations.feed(
+                        bytes,
+                        "" + directory,
+                        () -> assertThat(Cifar10.load(directory).train().count())
+                                .isBetween(5, 6));
+                Files.write(file, originals.get(which));
             }
-            for (int changes = random.nextInt(3); changes > 0 && bytes.length > 0; changes--) {
-                // Most often near the beginning, where it matters.
-                int at = random.nextInt(random.nextBoolean() ? Math.min(60, bytes.length) : bytes.length);
-                bytes[at] = (byte) random.nextInt(256);
-            }
-            Files.write(file, bytes);
-            try {
-                assertThat(Cifar10.load(directory).train().count()).isBetween(5, 6);
-                read++;
-            } catch (MalformedFileException e) {
-                assertThat(e.getMessage()).startsWith("" + file.getParent()).doesNotContainPattern("\\R");
-            } catch (IOException | RuntimeException | Error e) {
-                throw new AssertionError("mutation %d, replay with -Dtests.seed=%d".formatted(i, SEED), e);
-            }
-            Files.write(file, originals.get(which));
+            mutations.end(0.01, 0.75);
         }
-        assertThat(read).isBetween(MUTATIONS / 100, MUTATIONS * 3 / 4); // or else they are too wild, or too tame
     }
 }

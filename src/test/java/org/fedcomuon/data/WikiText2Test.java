@@ -15,6 +15,7 @@ import java.util.Random;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.assertj.core.api.AbstractThrowableAssert;
+import org.fedcomuon.Mutations;
 import org.fedcomuon.Soak;
 import org.fedcomuon.format.MalformedFileException;
 import org.junit.jupiter.api.Tag;
@@ -323,30 +324,26 @@ class WikiText2Test {
         write("test.txt", TEST);
         byte[] original = (TRAIN + "Größe – 東京 <unk> \n").getBytes(StandardCharsets.UTF_8);
         byte[] compressed = SmallMnist.gzip(original);
-        int read = 0;
-        for (int i = 0; i < MUTATIONS; i++) {
-            byte[] bytes = (random.nextBoolean() ? original : compressed).clone();
-            if (random.nextInt(4) == 0) {
-                bytes = Arrays.copyOf(bytes, random.nextInt(bytes.length + 3));
-            }
-            for (int changes = random.nextInt(3); changes > 0 && bytes.length > 0; changes--) {
-                bytes[random.nextInt(bytes.length)] = (byte) random.nextInt(256);
-            }
-            Files.write(directory.resolve("train.txt"), bytes);
-            try {
-                TextDataset dataset = WikiText2.load(directory, 4);
-                assertThat(dataset.train().tokens()).isGreaterThan(4);
-                for (int token = 0; token < dataset.train().tokens(); token++) {
-                    assertThat(dataset.train().token(token))
-                            .isBetween(0, dataset.vocabulary().size() - 1);
+        try (var mutations = new Mutations("text tokens", SEED, MalformedFileException.class)) {
+            for (int i = 0; i < MUTATIONS; i++) {
+                byte[] bytes = (random.nextBoolean() ? original : compressed).clone();
+                if (random.nextInt(4) == 0) {
+                    bytes = Arrays.copyOf(bytes, random.nextInt(bytes.length + 3));
                 }
-                read++;
-            } catch (MalformedFileException e) {
-                assertThat(e.getMessage()).startsWith("" + directory).doesNotContainPattern("\\R");
-            } catch (IOException | RuntimeException | Error e) {
-                throw new AssertionError("mutation %d, replay with -Dtests.seed=%d".formatted(i, SEED), e);
+                for (int changes = random.nextInt(3); changes > 0 && bytes.length > 0; changes--) {
+                    bytes[random.nextInt(bytes.length)] = (byte) random.nextInt(256);
+                }
+                Files.write(directory.resolve("train.txt"), bytes);
+                mutations.feed(bytes, "" + directory, () -> {
+                    TextDataset dataset = WikiText2.load(directory, 4);
+                    assertThat(dataset.train().tokens()).isGreaterThan(4);
+                    int words = dataset.vocabulary().size();
+                    return assertThat(
+                                    IntStream.range(0, dataset.train().tokens()).map(dataset.train()::token))
+                            .allMatch(token -> token >= 0 && token < words);
+                });
             }
+            mutations.end(0.01, 0.75);
         }
-        assertThat(read).isBetween(MUTATIONS / 100, MUTATIONS * 3 / 4); // or else they are too wild, or too tame
     }
 }

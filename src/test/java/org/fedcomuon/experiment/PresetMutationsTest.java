@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import org.fedcomuon.Mutations;
 import org.fedcomuon.Soak;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -90,40 +91,18 @@ class PresetMutationsTest {
         var random = new Random(SEED);
         List<String> presets = presets();
         Path file = directory.resolve("mine.yaml");
-        int read = 0;
-        for (int i = 0; i < MUTATIONS; i++) {
-            String text = mutate(presets.get(random.nextInt(presets.size())), random);
-            byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-            if (bytes.length > 0 && random.nextInt(8) == 0) {
-                bytes[random.nextInt(bytes.length)] = (byte) random.nextInt(256);
+        try (var mutations =
+                new Mutations("YAML presets", SEED, ConfigurationException.class).allocating(256, 4 << 20)) {
+            for (int i = 0; i < MUTATIONS; i++) {
+                String text = Mutations.text(presets.get(random.nextInt(presets.size())), PIECES, random);
+                byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+                if (bytes.length > 0 && random.nextInt(8) == 0) {
+                    bytes[random.nextInt(bytes.length)] = (byte) random.nextInt(256);
+                }
+                Files.write(file, bytes);
+                mutations.feed(bytes, "", () -> Configuration.of(Preset.read(file), Map.of()));
             }
-            Files.write(file, bytes);
-            try {
-                Configuration.of(Preset.read(file), Map.of());
-                read++;
-            } catch (ConfigurationException e) {
-                assertThat(e.getMessage()).as(text).isNotBlank().doesNotContainPattern("\\R");
-            } catch (RuntimeException | Error e) {
-                throw new AssertionError(
-                        "%s; mutation %d, replay with -Dtests.seed=%d: %s".formatted(e, i, SEED, text), e);
-            }
+            mutations.end(0.01, 0.9);
         }
-        assertThat(read).isBetween(MUTATIONS / 100, MUTATIONS * 9 / 10); // or else they are too wild, or too tame
-    }
-
-    private static String mutate(String original, Random random) {
-        var text = new StringBuilder(original);
-        for (int changes = 1 + random.nextInt(3); changes > 0; changes--) {
-            int at = random.nextInt(text.length() + 1);
-            String piece = PIECES.get(random.nextInt(PIECES.size()));
-            switch (random.nextInt(5)) {
-                case 0 -> text.setLength(at);
-                case 1 -> text.insert(at, piece);
-                case 2 -> text.replace(at, Math.min(text.length(), at + piece.length()), piece);
-                case 3 -> text.delete(at, Math.min(text.length(), at + 1 + random.nextInt(12)));
-                default -> text.insert(at, piece.repeat(1 + random.nextInt(2000)));
-            }
-        }
-        return text.toString();
     }
 }

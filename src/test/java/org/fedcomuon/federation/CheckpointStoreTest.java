@@ -12,7 +12,9 @@ import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Instant;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -82,6 +84,21 @@ class CheckpointStoreTest {
         assertThat(store.all()).containsExactly(path(large), path(large * 10 + 1));
         save(999_999_999_999_999_999L);
         assertThat(store.newest()).contains(path(999_999_999_999_999_999L));
+    }
+
+    /** A clock that was wrong, or set back, says nothing about what is newest. */
+    @Test
+    void theTimesOfFilesDoNotMatter() throws IOException {
+        save(10);
+        save(20);
+        Files.setLastModifiedTime(path(10), FileTime.from(Instant.parse("2099-12-31T23:59:59Z")));
+        Files.setLastModifiedTime(path(20), FileTime.from(Instant.EPOCH));
+        assertThat(store.newest()).contains(path(20));
+        try (SafetensorsFile newest = store.openNewest()) {
+            assertThat(newest.path()).isEqualTo(path(20));
+        }
+        save(30);
+        assertThat(store.all()).containsExactly(path(20), path(30));
     }
 
     /** Whoever goes back to an earlier step must not lose what comes next. */

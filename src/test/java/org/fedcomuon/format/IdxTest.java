@@ -20,6 +20,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.zip.GZIPOutputStream;
 import org.assertj.core.api.AbstractThrowableAssert;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.fedcomuon.Mutations;
 import org.fedcomuon.Soak;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -239,25 +240,18 @@ class IdxTest {
     void mutationsAreReadOrRefused() {
         var random = new Random(SEED);
         List<byte[]> originals = List.of(IMAGES, LABELS, gzip(IMAGES), gzip(LABELS));
-        int read = 0;
-        for (int i = 0; i < MUTATIONS; i++) {
-            byte[] bytes = mutate(originals.get(random.nextInt(originals.size())), random);
-            int rank = random.nextBoolean() ? 1 : 3;
-            try {
-                IdxArray array = read(bytes, rank);
-                assertThat(array.shape()).hasSize(rank);
-                assertThat(array.data().byteSize()).isLessThan(2L * bytes.length);
-                read++;
-            } catch (MalformedFileException e) {
-                assertThat(e.getMessage()).startsWith(NAME + ": ").doesNotContainPattern("\\R");
-            } catch (IOException | RuntimeException | Error e) {
-                throw new AssertionError(
-                        "mutation %d, replay with -Dtests.seed=%d: %s"
-                                .formatted(i, SEED, HexFormat.of().formatHex(bytes)),
-                        e);
+        try (var mutations = new Mutations("IDX", SEED, MalformedFileException.class)) {
+            for (int i = 0; i < MUTATIONS; i++) {
+                byte[] bytes = mutate(originals.get(random.nextInt(originals.size())), random);
+                int rank = random.nextBoolean() ? 1 : 3;
+                mutations.feed(bytes, NAME + ": ", () -> {
+                    IdxArray array = read(bytes, rank);
+                    assertThat(array.shape()).hasSize(rank);
+                    return assertThat(array.data().byteSize()).isLessThan(2L * bytes.length);
+                });
             }
+            mutations.end(0.01, 0.5);
         }
-        assertThat(read).isBetween(MUTATIONS / 100, MUTATIONS / 2); // or else they are too wild, or too tame
     }
 
     private static byte[] mutate(byte[] original, Random random) {

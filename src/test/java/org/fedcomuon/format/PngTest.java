@@ -18,6 +18,7 @@ import java.util.Optional;
 import java.util.Random;
 import org.assertj.core.api.AbstractThrowableAssert;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.fedcomuon.Mutations;
 import org.fedcomuon.Soak;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -280,30 +281,25 @@ class PngTest {
     void mutationsAreReadOrRefused() {
         var random = new Random(SEED);
         byte[] raw = PngEncoder.filtered(PIXELS, 3, 0, 1, 2, 3, 4);
-        int read = 0;
-        for (int i = 0; i < MUTATIONS; i++) {
-            byte[] header = PngEncoder.header(4, 5, 8, 2, 0);
-            byte[] bytes = switch (i % 4) {
-                case 0 -> mutate(FILE, random);
-                case 1 -> PngEncoder.file(mutate(header, random), PngEncoder.deflate(raw), 20);
-                case 2 -> PngEncoder.file(header, mutate(PngEncoder.deflate(raw), random), 20);
-                default -> PngEncoder.file(header, PngEncoder.deflate(mutate(raw, random)), 20);
-            };
-            try {
-                for (byte[] row : read(bytes)) {
-                    assertThat(row.length % 3 == 0 || row.length % 4 == 0).isTrue();
-                }
-                read++;
-            } catch (MalformedFileException e) {
-                assertThat(e.getMessage()).startsWith(NAME + ": ").doesNotContainPattern("\\R");
-            } catch (IOException | RuntimeException | Error e) {
-                throw new AssertionError(
-                        "mutation %d, replay with -Dtests.seed=%d: %s"
-                                .formatted(i, SEED, HexFormat.of().formatHex(bytes)),
-                        e);
+        try (var mutations =
+                new Mutations("PNG", SEED, MalformedFileException.class).allocating(2 * Gunzip.RATIO, 1 << 17)) {
+            for (int i = 0; i < MUTATIONS; i++) {
+                byte[] header = PngEncoder.header(4, 5, 8, 2, 0);
+                byte[] bytes = switch (i % 4) {
+                    case 0 -> mutate(FILE, random);
+                    case 1 -> PngEncoder.file(mutate(header, random), PngEncoder.deflate(raw), 20);
+                    case 2 -> PngEncoder.file(header, mutate(PngEncoder.deflate(raw), random), 20);
+                    default -> PngEncoder.file(header, PngEncoder.deflate(mutate(raw, random)), 20);
+                };
+                mutations.feed(bytes, NAME + ": ", () -> {
+                    for (byte[] row : read(bytes)) {
+                        assertThat(row.length % 3 == 0 || row.length % 4 == 0).isTrue();
+                    }
+                    return true;
+                });
             }
+            mutations.end(0.01, 0.5);
         }
-        assertThat(read).isBetween(MUTATIONS / 100, MUTATIONS / 2); // or else they are too wild, or too tame
     }
 
     private static byte[] mutate(byte[] original, Random random) {
