@@ -229,7 +229,7 @@ class OraclesIT {
     void threadsThatWriteToViewsLaterEndByAnException(String device) throws Exception {
         List<Thread> writers = new CopyOnWriteArrayList<>();
         List<Throwable> ends = new CopyOnWriteArrayList<>();
-        for (int round = 0; round < 5; round++) {
+        for (int round = 0; round < 2; round++) {
             writers.clear();
             ends.clear();
             run((client, xi, w, value) -> {
@@ -247,7 +247,7 @@ class OraclesIT {
                         }
                     })
                     .devices(device)
-                    .iterations(20)
+                    .iterations(8)
                     .build()
                     .run();
             for (Thread writer : writers) {
