@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.fedcomuon.ChildJvm;
 import tools.jackson.databind.json.JsonMapper;
 
 /** {@code train} as a process of its own, for tests that kill it. */
@@ -19,19 +20,9 @@ final class TrainProcess {
 
     /** What runs {@code train} with these arguments. */
     static List<String> command(List<String> arguments) {
-        var command = new ArrayList<>(List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "--enable-native-access=ALL-UNNAMED",
-                "-cp",
-                Stream.of("java.class.path", "jdk.module.path")
-                        .map(System::getProperty)
-                        .filter(path -> path != null && !path.isEmpty())
-                        .reduce((a, b) -> a + ":" + b)
-                        .orElseThrow(),
-                "org.fedcomuon.cli.Main",
-                "train"));
-        command.addAll(arguments);
-        return command;
+        var all = new ArrayList<>(List.of("train"));
+        all.addAll(arguments);
+        return ChildJvm.command(List.of(), Main.class, all);
     }
 
     /** Starts a command, with all that it says in a file. */

@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.fedcomuon.ChildJvm;
 import org.fedcomuon.format.SafetensorsFile;
 import org.fedcomuon.method.FaultPolicy;
 import org.fedcomuon.method.FedCoMuon;
@@ -312,17 +313,7 @@ class CheckpointsIT {
     }
 
     private static Process start(Path directory, String devices) throws IOException {
-        String path = System.getProperty("surefire.real.class.path", System.getProperty("java.class.path"));
-        String modules = System.getProperty("jdk.module.path", "");
-        String tests = Path.of("target", "test-classes").toAbsolutePath().toString();
-        return new ProcessBuilder(
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "--enable-native-access=ALL-UNNAMED",
-                        "-cp",
-                        String.join(":", List.of(tests, modules, path)),
-                        Victim.class.getName(),
-                        directory.toString(),
-                        devices)
+        return new ProcessBuilder(ChildJvm.command(List.of(), Victim.class, List.of(directory.toString(), devices)))
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .start();
     }

@@ -223,20 +223,23 @@ class FederationRunIT {
         return Problem.ofLosses(Layout.of(Block.matrix("weight", 2, 2)), losses, Risk.mean());
     }
 
-    @Test
-    void aRoundHasTheMeanOfEachClientsSamples() throws Exception {
-        var rounds = new ArrayList<Round>();
-        var listener = new Listener() {
+    private static Listener into(List<Round> rounds) {
+        return new Listener() {
             @Override
             public void onRound(Round round) {
                 rounds.add(round);
             }
         };
+    }
+
+    @Test
+    void aRoundHasTheMeanOfEachClientsSamples() throws Exception {
+        var rounds = new ArrayList<Round>();
         Federation.of(losses(-1), new FedAvg(Schedule.constant(0.1)))
                 .devices("cpu:0", "cpu:1")
                 .iterations(6)
                 .tau(3)
-                .listener(listener)
+                .listener(into(rounds))
                 .build()
                 .run();
         // The draws 0, 1, 2 and then 3, 4, 5.
@@ -251,17 +254,11 @@ class FederationRunIT {
     @Test
     void whoDrawsNothingHasNoLoss() throws Exception {
         var rounds = new ArrayList<Round>();
-        var listener = new Listener() {
-            @Override
-            public void onRound(Round round) {
-                rounds.add(round);
-            }
-        };
         Federation.of(losses(-1), new FedAvg(Schedule.constant(0.1)))
                 .participation(0.5)
                 .iterations(8)
                 .tau(2)
-                .listener(listener)
+                .listener(into(rounds))
                 .build()
                 .run();
         assertThat(rounds)

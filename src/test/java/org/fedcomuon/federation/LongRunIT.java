@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.fedcomuon.ChildJvm;
 import org.fedcomuon.Soak;
 import org.fedcomuon.SoakReport;
 import org.fedcomuon.method.FaultPolicy;
@@ -129,21 +129,11 @@ class LongRunIT {
     @Timeout(3600)
     @Tag(Soak.TAG)
     void memoryThreadsAndFilesAreFlat() throws Exception {
-        String path = Stream.of("surefire.test.class.path", "java.class.path", "jdk.module.path")
-                .map(name -> System.getProperty(name, ""))
-                .filter(each -> !each.isEmpty())
-                .collect(Collectors.joining(":"));
         Path log = directory.resolve("log");
-        Process child = new ProcessBuilder(
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "-Xmx64m",
-                        "-XX:+UseSerialGC",
-                        "--enable-native-access=ALL-UNNAMED",
-                        "-cp",
-                        path,
-                        Child.class.getName(),
-                        directory.resolve("checkpoints").toString(),
-                        Integer.toString(ROUNDS))
+        Process child = new ProcessBuilder(ChildJvm.command(
+                        List.of("-Xmx64m", "-XX:+UseSerialGC"),
+                        Child.class,
+                        List.of(directory.resolve("checkpoints").toString(), Integer.toString(ROUNDS))))
                 .redirectErrorStream(true)
                 .redirectOutput(log.toFile())
                 .start();
