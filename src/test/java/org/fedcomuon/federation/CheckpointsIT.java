@@ -1,5 +1,6 @@
 package org.fedcomuon.federation;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -11,6 +12,8 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.fedcomuon.ChildJvm;
+import org.fedcomuon.Soak;
+import org.fedcomuon.SoakReport;
 import org.fedcomuon.format.SafetensorsFile;
 import org.fedcomuon.method.FaultPolicy;
 import org.fedcomuon.method.FedCoMuon;
@@ -23,6 +26,7 @@ import org.fedcomuon.problem.Point;
 import org.fedcomuon.problem.Problem;
 import org.fedcomuon.problem.RateTestbed;
 import org.fedcomuon.problem.Sample;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -319,7 +323,8 @@ class CheckpointsIT {
     }
 
     @Test
-    void killedAndResumedToTheSameBits() throws Exception {
+    @Tag(Soak.TAG)
+    void killedWhileItWritesAndResumedToTheSameBits() throws Exception {
         String whole = Federation.of(new RateTestbed(8, 1), AllMethods.fedCoMuonVr())
                 .iterations(2000)
                 .tau(5)
@@ -327,22 +332,49 @@ class CheckpointsIT {
                 .build()
                 .run()
                 .sha256();
-        for (int kill = 0; kill < 3; kill++) {
-            Process victim = start(directory, kill % 2 == 0 ? "cpu:0" : "cpu:0,cpu:1");
-            var store = new CheckpointStore(directory);
-            var before = store.newest();
-            for (int i = 0; i < 600 && store.newest().equals(before) && victim.isAlive(); i++) {
-                Thread.sleep(50);
+        int runs = Soak.times(1, 20);
+        int kills = 3;
+        int writing = 0;
+        for (int run = 0; run < runs; run++) {
+            Path here = directory.resolve("run" + run);
+            for (int kill = 0; kill < kills; kill++) {
+                writing += killWhileItWrites(here, kill % 2 == 0 ? "cpu:0" : "cpu:0,cpu:1") ? 1 : 0;
             }
-            Thread.sleep(20L * kill);
-            victim.destroyForcibly(); // SIGKILL
-            assertThat(victim.waitFor(30, TimeUnit.SECONDS)).isTrue();
-            assertThat(store.newest()).isPresent();
+            Process last = start(here, "cpu:0,cpu:1,cpu:2");
+            String printed = new String(last.getInputStream().readAllBytes(), UTF_8).strip();
+            assertThat(last.waitFor()).isZero();
+            assertThat(printed).isEqualTo(whole);
+            assertThat(unfinished(here)).isEmpty();
         }
-        Process last = start(directory, "cpu:0,cpu:1,cpu:2");
-        String printed =
-                new String(last.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8).strip();
-        assertThat(last.waitFor()).isZero();
-        assertThat(printed).isEqualTo(whole);
+        SoakReport.row(
+                SoakReport.Table.KILLS,
+                "the rate test-bed, as soon as a file is being written",
+                "%d".formatted(runs * kills),
+                "%d".formatted(writing),
+                "%d of %d runs".formatted(runs, runs));
+    }
+
+    /** Whether it left something unfinished. */
+    private static boolean killWhileItWrites(Path here, String devices) throws Exception {
+        var store = new CheckpointStore(here);
+        var before = store.newest();
+        Process victim = start(here, devices);
+        for (int i = 0; i < 600 && store.newest().equals(before) && victim.isAlive(); i++) {
+            Thread.sleep(50);
+        }
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(5);
+        while (unfinished(here).isEmpty() && victim.isAlive() && System.nanoTime() < deadline) {
+            Thread.onSpinWait();
+        }
+        victim.destroyForcibly(); // SIGKILL
+        assertThat(victim.waitFor(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(store.newest()).isPresent();
+        return !unfinished(here).isEmpty();
+    }
+
+    private static List<Path> unfinished(Path directory) throws IOException {
+        try (Stream<Path> files = Files.list(directory)) {
+            return files.filter(file -> file.toString().endsWith("part")).toList();
+        }
     }
 }
