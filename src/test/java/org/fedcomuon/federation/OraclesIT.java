@@ -70,7 +70,7 @@ class OraclesIT {
 
     private static void assertNothingIsLeft() {
         assertThat(Thread.getAllStackTraces().keySet().stream().map(Thread::getName))
-                .noneMatch(name -> name.startsWith("federation-") || name.contains("-worker-"));
+                .noneMatch(name -> name.matches("federation-.*|[a-z]+:[0-9]+-worker-.*"));
     }
 
     @Test
