@@ -62,8 +62,11 @@ final class AllocationRecording implements Listener, AutoCloseable {
             try {
                 recording.dump(file);
                 for (RecordedEvent event : RecordingFile.readAllEvents(file)) {
+                    if (!event.getEventType().getName().equals(EVENT)) {
+                        continue; // a round's, of ourselves
+                    }
                     String name = event.getThread("thread").getJavaName();
-                    if (event.getEventType().getName().equals(EVENT) && name != null && isOfFederation(name)) {
+                    if (name != null && isOfFederation(name)) {
                         long thread = event.getThread("thread").getJavaThreadId();
                         first.merge(thread, event.getLong("allocated"), Math::min);
                         last.merge(thread, event.getLong("allocated"), Math::max);

@@ -177,6 +177,8 @@ final class TrainCommand implements Callable<Integer> {
                 new Version().getVersion()[0]);
         PrintWriter err = spec.commandLine().getErr();
         stoppable(engine::stop, () -> sayCheckpoint(directory, err), shown(dashboard, () -> {
+            WholeFile.makeDirectory("--out", directory);
+            Training.writeConfiguration(configuration, directory);
             try {
                 engine.run(job, audience(quiet, progress, dashboard), notes(quiet));
             } finally {
@@ -229,6 +231,9 @@ final class TrainCommand implements Callable<Integer> {
         PrintWriter err = spec.commandLine().getErr();
         Runnable told = cluster.isPresent() && speaks ? () -> sayCheckpoint(directory, err) : () -> {};
         stoppable(training::stop, told, shown(dashboard, () -> {
+            if (speaks) {
+                WholeFile.makeDirectory("--out", directory);
+            }
             Map<String, Object> summary;
             try {
                 summary = training.run();

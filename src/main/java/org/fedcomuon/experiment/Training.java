@@ -2,7 +2,6 @@ package org.fedcomuon.experiment;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
@@ -156,7 +155,7 @@ public final class Training {
             notes.accept(task.data());
             notes.accept(memory);
             if (options.writes()) {
-                makeDirectory();
+                Files.createDirectories(files.directory());
                 files.deleteAbandoned();
                 files.writeConfig(configuration);
             }
@@ -183,19 +182,6 @@ public final class Training {
                 }
                 throw e;
             }
-        }
-    }
-
-    /** That it cannot be made is a matter of what the user has named, unlike what happens later. */
-    private void makeDirectory() {
-        try {
-            Files.createDirectories(files.directory());
-        } catch (IOException e) {
-            String reason = e instanceof FileSystemException named && named.getReason() != null
-                    ? named.getReason()
-                    : e.toString();
-            throw new ConfigurationException(
-                    "%s cannot be made: %s; name another directory".formatted(files.directory(), reason), e);
         }
     }
 
