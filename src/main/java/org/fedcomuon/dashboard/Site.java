@@ -135,6 +135,7 @@ final class Site implements HttpHandler {
             OutputStream out = exchange.getResponseBody();
             out.write("retry: 1000\n\n".getBytes(StandardCharsets.US_ASCII));
             subscriber.serve(out);
+            out.close(); // with its last chunk, before those who wait for us go on to end the server
         } finally {
             broadcast.unsubscribe(subscriber);
         }
