@@ -1,4 +1,4 @@
-# Warnings are errors: what the compiler doubts, a reader will too.
+# Warnings are errors.
 function(fcm_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Werror -Wshadow -Wconversion -Wno-sign-conversion
                                            $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>)

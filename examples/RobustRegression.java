@@ -1,9 +1,9 @@
 import module java.base;
-import module org.fedcomuon;
+import module org.fedcomuon.core;
 
 /**
- * A problem of one's own, in plain Java: linear regression from 8 inputs to 4 outputs over ten clients, one of which sees
- * other data. The exponential risk makes the model look after that one.
+ * A user-defined problem in plain Java: linear regression from 8 inputs to 4 outputs over ten clients, one of which has
+ * different data. The exponential risk improves the model for that client.
  *
  * <pre>./fedcomuon run examples/RobustRegression.java</pre>
  */
@@ -11,7 +11,7 @@ class RobustRegression {
     static final int IN = 8;
     static final int OUT = 4;
 
-    /** A client: its data stay with it, and a sample is a mini-batch of them. */
+    /** A client, whose data stay with it; a sample is a mini-batch of its data. */
     static final class Regression implements Loss {
         final double[][] inputs = new double[100][IN];
         final double[][] targets = new double[100][OUT];

@@ -1,5 +1,4 @@
-// The same functions that our bindings call, as one would bind them by hand with JNI: for org.fedcomuon.device.JniCalls in
-// src/jmh/java.
+// The functions that the bindings call, bound by hand with JNI: for org.fedcomuon.bench.calls.JniCalls.
 #include <jni.h>
 
 #include "fedcomuon.h"
@@ -13,14 +12,14 @@ template <typename T> T *pointer(jlong address) { return reinterpret_cast<T *>(a
 
 extern "C" {
 
-JNIEXPORT jint JNICALL Java_org_fedcomuon_device_JniCalls_abiVersion(JNIEnv *, jclass) { return fcm_abi_version(); }
+JNIEXPORT jint JNICALL Java_org_fedcomuon_bench_calls_JniCalls_abiVersion(JNIEnv *, jclass) { return fcm_abi_version(); }
 
-JNIEXPORT jint JNICALL Java_org_fedcomuon_device_JniCalls_cublasVersion(JNIEnv *, jclass, jlong handle, jlong version) {
+JNIEXPORT jint JNICALL Java_org_fedcomuon_bench_calls_JniCalls_cublasVersion(JNIEnv *, jclass, jlong handle, jlong version) {
     return cublasGetVersion_v2(pointer<void>(handle), pointer<int>(version));
 }
 
 /* What JCuda has in place of a pointer. */
-JNIEXPORT jint JNICALL Java_org_fedcomuon_device_JniCalls_cublasVersionArray(JNIEnv *env, jclass, jlong handle,
+JNIEXPORT jint JNICALL Java_org_fedcomuon_bench_calls_JniCalls_cublasVersionArray(JNIEnv *env, jclass, jlong handle,
                                                                              jintArray version) {
     jint answer = 0;
     const jint status = cublasGetVersion_v2(pointer<void>(handle), &answer);
@@ -28,14 +27,14 @@ JNIEXPORT jint JNICALL Java_org_fedcomuon_device_JniCalls_cublasVersionArray(JNI
     return status;
 }
 
-JNIEXPORT jint JNICALL Java_org_fedcomuon_device_JniCalls_ema(JNIEnv *, jclass, jlong context, jlong clients, jlong n,
+JNIEXPORT jint JNICALL Java_org_fedcomuon_bench_calls_JniCalls_ema(JNIEnv *, jclass, jlong context, jlong clients, jlong n,
                                                               jdouble a, jlong x, jlong x_stride, jlong y,
                                                               jlong y_stride, jlong error) {
     return fcm_ema(pointer<fcm_context>(context), clients, n, a, pointer<const float>(x), x_stride, pointer<float>(y),
                    y_stride, pointer<fcm_error>(error));
 }
 
-JNIEXPORT jint JNICALL Java_org_fedcomuon_device_JniCalls_emaPinned(JNIEnv *env, jclass, jlong context, jlong clients,
+JNIEXPORT jint JNICALL Java_org_fedcomuon_bench_calls_JniCalls_emaPinned(JNIEnv *env, jclass, jlong context, jlong clients,
                                                                     jlong n, jdouble a, jfloatArray x, jlong x_stride,
                                                                     jfloatArray y, jlong y_stride, jlong error) {
     void *from = env->GetPrimitiveArrayCritical(x, nullptr);
@@ -49,7 +48,7 @@ JNIEXPORT jint JNICALL Java_org_fedcomuon_device_JniCalls_emaPinned(JNIEnv *env,
     return status;
 }
 
-JNIEXPORT jint JNICALL Java_org_fedcomuon_device_JniCalls_emaCopied(JNIEnv *env, jclass, jlong context, jlong clients,
+JNIEXPORT jint JNICALL Java_org_fedcomuon_bench_calls_JniCalls_emaCopied(JNIEnv *env, jclass, jlong context, jlong clients,
                                                                     jlong n, jdouble a, jfloatArray x, jlong x_stride,
                                                                     jfloatArray y, jlong y_stride, jlong error) {
     jfloat *from = env->GetFloatArrayElements(x, nullptr);

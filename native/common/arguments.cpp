@@ -1,3 +1,4 @@
+// Implementation of the argument checks, with an exact overlap test for strided batches.
 #include "arguments.h"
 
 #include <algorithm>
@@ -9,10 +10,10 @@ namespace {
 
 int64_t hull(const Extent &e) { return (e.count - 1) * e.stride + e.length; }
 
-// One piece, or the same one again and again.
+// True for one piece, or for one piece that all clients share (stride 0).
 bool single(const Extent &e) { return e.count == 1 || e.stride == 0; }
 
-// Does [a, a+a_length) meet any of b's pieces? Only the pieces around it can.
+// Returns whether [a, a+a_length) meets any piece of b. Only the pieces around it can.
 bool piece_meets(int64_t a, int64_t a_length, const Extent &b, int64_t b_start) {
     if (single(b)) return a < b_start + b.length && b_start < a + a_length;
     int64_t near = (a - b_start) / b.stride;
@@ -29,15 +30,15 @@ bool piece_meets(int64_t a, int64_t a_length, const Extent &b, int64_t b_start) 
 bool overlap(const Extent &a, const Extent &b) {
     if (a.count == 0 || b.count == 0 || a.length == 0 || b.length == 0) return false;
     if (a.start >= b.start + hull(b) || b.start >= a.start + hull(a)) return false;
-    // The hulls meet. Interleaved batches (one client's operands side by side) are still apart piece by piece.
+    // The hulls meet. Interleaved batches (one client's operands side by side) may still be disjoint piece by piece.
     const bool a_first = a.start <= b.start;
     const Extent &low = a_first ? a : b;
     const Extent &high = a_first ? b : a;
     const auto high_start = static_cast<int64_t>(high.start - low.start);
     if (single(high)) return piece_meets(high_start, high.length, low, 0);
     if (single(low)) return piece_meets(0, low.length, high, high_start);
-    // With one stride every piece of `high` lies alike relative to `low`, but for the first and last ones;
-    // where the strides differ we look at each piece.
+    // With a common stride every piece of `high` has the same position relative to the pieces of `low`, except for the first
+    // and the last ones. With different strides each piece is checked.
     if (low.stride == high.stride) {
         const int64_t phase = high_start % low.stride;
         return phase < low.length || phase + high.length > low.stride;
@@ -74,7 +75,7 @@ Arguments &Arguments::batch(const char *name, const void *base, int64_t clients,
             "the stride of %s, %" PRId64 ", is less than the %" PRId64 " elements of a client", name, stride, n);
     int64_t reach = 0;
     int64_t end = 0;
-    if (clients == 1) stride = 0;  // there is no second client to be far from
+    if (clients == 1) stride = 0;  // the stride of a single client is irrelevant
     require(stride >= 0 && product(clients - 1, stride, &reach) && sum(reach, n, &reach) &&
                 product(reach, element_bytes, &reach) && sum(static_cast<int64_t>(address), reach, &end),
             "%s with %" PRId64 " clients, %" PRId64 " elements and stride %" PRId64 " does not fit the address space", name,

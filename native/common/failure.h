@@ -1,6 +1,7 @@
-// How an entry point says no: a status for the return value, words for the caller's fcm_error.
+// How an entry point reports a failure: a status as the return value, and a message in the caller's fcm_error.
 #pragma once
 
+#include <cinttypes>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
@@ -29,7 +30,13 @@ __attribute__((format(printf, 4, 5))) inline fcm_status fail(fcm_error *error, f
     return status;
 }
 
-// Nothing may cross the C boundary by exception; `body` is everything an entry point does.
+// Reports NaN or Inf at a place in the operand called `name`.
+inline fcm_status fail_not_finite(const char *function, const char *name, Place place, fcm_error *error) {
+    return fail(error, FCM_NOT_FINITE, place, "%s: %s of client %" PRId64 " is not finite at element %" PRId64, function,
+                name, place.client, place.index);
+}
+
+// No exception may cross the C boundary. `body` is everything that an entry point does.
 template <class Body>
 fcm_status guarded(const char *function, fcm_error *error, Body &&body) noexcept {
     try {

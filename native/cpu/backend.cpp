@@ -1,3 +1,4 @@
+// Loads backends and keeps the list of those that are loaded.
 #include "backend.h"
 
 #include <dlfcn.h>
@@ -5,7 +6,6 @@
 #include <memory>
 #include <mutex>
 
-#include "arguments.h"
 
 namespace fcm {
 
@@ -16,13 +16,13 @@ struct Registry {
     std::vector<std::unique_ptr<const Backend>> loaded;
 };
 
-// Never destroyed: contexts may outlive the end of main, in threads of a JVM.
+// Never destroyed: in the threads of a JVM, contexts may outlive main().
 Registry &registry() {
     static Registry &only = *std::make_unique<Registry>().release();
     return only;
 }
 
-// Closes what has been opened, unless it is kept.
+// Closes the library on destruction, unless keep() was called.
 class Library {
    public:
     explicit Library(const char *path) : handle_(dlopen(path, RTLD_NOW | RTLD_LOCAL)) {}
@@ -40,7 +40,7 @@ class Library {
     void *handle_;
 };
 
-// The name of the first function that the library lacks; null when it has all.
+// Returns the name of the first function that is missing from the library, or null if it has all of them.
 const char *look_up(const Library &library, Backend &backend) {
     const char *missing = nullptr;
 #define FCM_LOOK_UP(name)                                                                              \
@@ -51,7 +51,7 @@ const char *look_up(const Library &library, Backend &backend) {
     return missing;
 }
 
-// What its devices are, or the one that it says is missing; FCM_CPU when it has none of its own.
+// Determines the kind of the backend's devices, also if it only reports one as missing; FCM_CPU if it has none of its own.
 fcm_status find_kind(Backend &backend, fcm_error *error) {
     int32_t count = 0;
     fcm_status status = backend.device_count(&count, error);

@@ -1,5 +1,5 @@
-// Backends: libraries with the interface of this one, loaded at run time. A context of a backend's kind wraps the
-// backend's own, and each entry point begins by handing the call on when its context is such a one.
+// Backends are libraries with the same interface as this one, loaded at run time. A context of a backend's kind stands for
+// one of the backend's own contexts, and calls with it are forwarded; see entry.h.
 #pragma once
 
 #include <cstdint>
@@ -7,28 +7,22 @@
 #include <vector>
 
 #include "context.h"
-#include "fedcomuon.h"
-#include "functions.h"
+#include "entry.h"
 
 namespace fcm {
 
-// A backend must bind its own calls to itself (-Bsymbolic): in a process that links us, our names come first.
-struct Backend {
+// A backend must bind its own calls to itself (-Bsymbolic): in a process that links this library, its symbols are found
+// first.
+struct Backend : Functions {
     std::string path;
     int32_t kind = FCM_CPU;
     void *handle = nullptr;
-#define FCM_MEMBER(name) decltype(&::fcm_##name) name = nullptr;
-    FCM_EVERY_FUNCTION(FCM_MEMBER)
-#undef FCM_MEMBER
 };
 
-// The backend of a kind; null when none is loaded. Once loaded it stays where it is.
+// Returns the backend of a kind, or null if none is loaded. A backend that has been loaded keeps its address.
 const Backend *backend_of(int32_t kind);
 
-// All of them, in the order they were loaded.
+// All backends, in the order in which they were loaded.
 std::vector<const Backend *> backends();
-
-// Whether calls with this context go to a backend; the check for null is the entry point's own.
-inline bool is_remote(const fcm_context *context) { return context != nullptr && context->backend != nullptr; }
 
 }  // namespace fcm

@@ -1,3 +1,4 @@
+// Contexts of the CPU and their memory, and contexts that stand for a context of a backend.
 #include "context.h"
 
 #include <sys/mman.h>
@@ -9,9 +10,7 @@
 #include <memory>
 #include <system_error>
 
-#include "arguments.h"
 #include "backend.h"
-#include "failure.h"
 
 namespace fcm {
 
@@ -20,8 +19,8 @@ namespace {
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kHugePage = int64_t{2} << 20;
 
-// Large buffers get a mapping of their own on huge pages: a stream over gigabytes spends its time in memory, not in
-// address translation, and the pages arrive zeroed. A sanitizer sees only the heap, so there everything is heap.
+// Large buffers get their own mapping on huge pages, which reduces the cost of address translation for streams over
+// gigabytes; the pages are already zeroed. A sanitizer only checks the heap, so there every buffer comes from the heap.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr int64_t kMapFrom = INT64_MAX;
 #else
@@ -33,7 +32,7 @@ int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit
 int64_t physical_bytes() { return int64_t{sysconf(_SC_PHYS_PAGES)} * int64_t{sysconf(_SC_PAGESIZE)}; }
 
 void *map_zeroed(int64_t bytes) {
-    // One huge page more than needed, then both ends are given back: mmap does not align to huge pages by itself.
+    // mmap does not align to huge pages, so one huge page more than needed is mapped, and both ends are unmapped again.
     const int64_t span = bytes + kHugePage;
     void *raw = mmap(nullptr, static_cast<size_t>(span), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (raw == MAP_FAILED) return nullptr;
@@ -41,7 +40,7 @@ void *map_zeroed(int64_t bytes) {
     const auto head = static_cast<int64_t>(-reinterpret_cast<uintptr_t>(start) & static_cast<uintptr_t>(kHugePage - 1));
     if (head > 0) munmap(start, static_cast<size_t>(head));
     if (kHugePage - head > 0) munmap(start + head + bytes, static_cast<size_t>(kHugePage - head));
-    madvise(start + head, static_cast<size_t>(bytes), MADV_HUGEPAGE);  // advice: a refusal costs speed only
+    madvise(start + head, static_cast<size_t>(bytes), MADV_HUGEPAGE);  // advice only: a failure costs speed
     return start + head;
 }
 
@@ -53,7 +52,7 @@ void release(void *address, const fcm_context::Allocation &allocation) {
     }
 }
 
-// Zeroed and aligned; null when there is none.
+// Returns zeroed, aligned memory, or null if there is none.
 void *take(int64_t bytes, fcm_context::Allocation &allocation) {
     allocation = {bytes, 0};
     if (bytes >= kMapFrom) {
@@ -66,7 +65,7 @@ void *take(int64_t bytes, fcm_context::Allocation &allocation) {
     return memory;
 }
 
-// Takes memory and enters it into `given`, whose lock is held; null when there is none.
+// Allocates memory and registers it in `given`, whose lock is held; returns null if there is none.
 void *give(int64_t bytes, std::unordered_map<void *, fcm_context::Allocation> &given) {
     fcm_context::Allocation allocation{};
     void *memory = take(bytes, allocation);
@@ -80,7 +79,7 @@ void *give(int64_t bytes, std::unordered_map<void *, fcm_context::Allocation> &g
     return memory;
 }
 
-// Copies and fills run in pieces this large, one a task.
+// Copies and fills run in pieces of this size, one per task.
 constexpr int64_t kCopyPiece = int64_t{1} << 20;
 
 template <class Piece>
@@ -92,26 +91,18 @@ void in_pieces(fcm_context *context, int64_t bytes, Piece &&piece) {
     });
 }
 
-fcm_status copy(const char *function, fcm_context *context, void *to, const void *from, int64_t bytes, fcm_error *error) {
-    return guarded(function, error, [&] {
-        Arguments arguments(function, error);
-        arguments.context(context).require(bytes >= 0, "bytes = %" PRId64 " is negative", bytes);
-        arguments.batch("source", from, 1, bytes, bytes, 1, false);
-        arguments.batch("target", to, 1, bytes, bytes, 1, true);
-        arguments.disjoint();
-        if (!arguments.ok()) return arguments.status();
-        in_pieces(context, bytes, [&](int64_t at, size_t length) {
-            std::memcpy(static_cast<char *>(to) + at, static_cast<const char *>(from) + at, length);
-        });
-        return fcm_status{FCM_OK};
+fcm_status copy(fcm_context *context, void *to, const void *from, int64_t bytes) {
+    in_pieces(context, bytes, [&](int64_t at, size_t length) {
+        std::memcpy(static_cast<char *>(to) + at, static_cast<const char *>(from) + at, length);
     });
+    return FCM_OK;
 }
 
-fcm_status create_remote(const char *function, int32_t kind, int32_t ordinal, int32_t threads, int32_t isa,
-                         fcm_context **context, fcm_error *error) {
+fcm_status create_remote(int32_t kind, int32_t ordinal, int32_t threads, int32_t isa, fcm_context **context,
+                         fcm_error *error) {
     const Backend *backend = backend_of(kind);
     if (backend == nullptr) {
-        return fail(error, FCM_UNSUPPORTED, {}, "%s: no library with %s devices is loaded", function,
+        return fail(error, FCM_UNSUPPORTED, {}, "fcm_context_create: no library with %s devices is loaded",
                     kind == FCM_CUDA ? "CUDA" : "simulated CUDA");
     }
     fcm_context *theirs = nullptr;
@@ -162,11 +153,11 @@ const char *isa_name(int32_t isa) {
     }
 }
 
-}  // namespace fcm
+Remote remote_of(const fcm_context *context) noexcept {
+    return context == nullptr || context->backend == nullptr ? Remote{} : Remote{context->backend, context->remote};
+}
 
-using fcm::Arguments;
-using fcm::fail;
-using fcm::guarded;
+}  // namespace fcm
 
 fcm_context::~fcm_context() {
     if (backend != nullptr) backend->context_destroy(remote);
@@ -174,192 +165,121 @@ fcm_context::~fcm_context() {
     for (const auto &[address, allocation] : host) fcm::release(address, allocation);
 }
 
-fcm_status fcm_context_create(int32_t kind, int32_t ordinal, int32_t threads, int32_t isa, fcm_context **context,
-                              fcm_error *error) {
-    constexpr const char *function = "fcm_context_create";
-    return guarded(function, error, [&] {
-        constexpr int32_t kMostThreads = 4096;
-        Arguments arguments(function, error);
-        arguments.require(context != nullptr, "the place for the context is null")
-            .require(kind == FCM_CPU || kind == FCM_CUDA || kind == FCM_CUDASIM, "there is no device kind %d", kind)
-            .require(ordinal >= 0, "ordinal = %d is negative", ordinal)
-            .require(threads >= 1 && threads <= kMostThreads, "threads = %d is outside [1, %d]", threads, kMostThreads)
-            .require(isa >= FCM_ISA_AUTO && isa <= FCM_ISA_AVX512, "there is no instruction set %d", isa);
-        if (!arguments.ok()) return arguments.status();
-        if (kind != FCM_CPU) return fcm::create_remote(function, kind, ordinal, threads, isa, context, error);
-        const int32_t best = fcm::best_isa();
-        const int32_t chosen = isa == FCM_ISA_AUTO ? best : isa;
-        if (chosen > best) {
-            return fail(error, FCM_UNSUPPORTED, {}, "%s: this CPU has %s, not %s", function, fcm::isa_name(best),
-                        fcm::isa_name(chosen));
-        }
-        try {
-            *context = std::make_unique<fcm_context>(threads, chosen, fcm::kernels_for(chosen)).release();
-        } catch (const std::system_error &e) {
-            return fail(error, FCM_DEVICE_ERROR, {}, "%s: cannot start %d threads: %s", function, threads, e.what());
-        }
-        return fcm_status{FCM_OK};
-    });
-}
-
 void fcm_context_destroy(fcm_context *context) { std::unique_ptr<fcm_context>{context}.reset(); }
 
-fcm_status fcm_context_isa(const fcm_context *context, int32_t *isa, fcm_error *error) {
-    if (fcm::is_remote(context)) return context->backend->context_isa(context->remote, isa, error);
-    Arguments arguments("fcm_context_isa", error);
-    arguments.context(context).require(isa != nullptr, "the place for the answer is null");
-    if (arguments.ok()) *isa = context->isa;
-    return arguments.status();
-}
+namespace fcm {
 
-fcm_status fcm_buffer_allocate(fcm_context *context, int64_t bytes, void **address, fcm_error *error) {
-    if (fcm::is_remote(context)) return context->backend->buffer_allocate(context->remote, bytes, address, error);
-    constexpr const char *function = "fcm_buffer_allocate";
-    return guarded(function, error, [&] {
-        Arguments arguments(function, error);
-        arguments.context(context)
-            .require(address != nullptr, "the place for the address is null")
-            .require(bytes >= 0, "bytes = %" PRId64 " is negative", bytes);
-        if (!arguments.ok()) return arguments.status();
-
-        std::lock_guard<std::mutex> lock(context->buffers_mutex);
-        // The kernel would promise more than there is and kill the process on first touch: refuse here instead.
-        const int64_t limit = fcm::physical_bytes();
-        if (bytes > limit - context->live_bytes) {
-            return fail(error, FCM_OUT_OF_MEMORY, {},
-                        "%s: %" PRId64 " bytes asked, %" PRId64 " in use, the machine has %" PRId64, function, bytes,
-                        context->live_bytes, limit);
-        }
-        void *memory = fcm::give(bytes, context->buffers);
-        if (memory == nullptr) {
-            return fail(error, FCM_OUT_OF_MEMORY, {}, "%s: the system has no %" PRId64 " bytes left", function, bytes);
-        }
-        context->live_bytes += bytes;
-        *address = memory;
-        return fcm_status{FCM_OK};
-    });
-}
-
-fcm_status fcm_buffer_free(fcm_context *context, void *address, fcm_error *error) {
-    if (fcm::is_remote(context)) return context->backend->buffer_free(context->remote, address, error);
-    constexpr const char *function = "fcm_buffer_free";
-    return guarded(function, error, [&] {
-        Arguments arguments(function, error);
-        arguments.context(context);
-        if (!arguments.ok()) return arguments.status();
-        std::lock_guard<std::mutex> lock(context->buffers_mutex);
-        const auto found = context->buffers.find(address);
-        arguments.require(found != context->buffers.end(), "%p is no buffer of this context", address);
-        if (!arguments.ok()) return arguments.status();
-        context->live_bytes -= found->second.asked;
-        fcm::release(address, found->second);
-        context->buffers.erase(found);
-        return fcm_status{FCM_OK};
-    });
-}
-
-fcm_status fcm_live_bytes(const fcm_context *context, int64_t *bytes, fcm_error *error) {
-    if (fcm::is_remote(context)) return context->backend->live_bytes(context->remote, bytes, error);
-    constexpr const char *function = "fcm_live_bytes";
-    return guarded(function, error, [&] {
-        Arguments arguments(function, error);
-        arguments.context(context).require(bytes != nullptr, "the place for the answer is null");
-        if (!arguments.ok()) return arguments.status();
-        std::lock_guard<std::mutex> lock(context->buffers_mutex);
-        *bytes = context->live_bytes;
-        return fcm_status{FCM_OK};
-    });
-}
-
-fcm_status fcm_host_allocate(fcm_context *context, int64_t bytes, void **address, fcm_error *error) {
-    if (fcm::is_remote(context)) return context->backend->host_allocate(context->remote, bytes, address, error);
-    constexpr const char *function = "fcm_host_allocate";
-    return guarded(function, error, [&] {
-        Arguments arguments(function, error);
-        arguments.context(context)
-            .require(address != nullptr, "the place for the address is null")
-            .require(bytes >= 0, "bytes = %" PRId64 " is negative", bytes);
-        if (!arguments.ok()) return arguments.status();
-        std::lock_guard<std::mutex> lock(context->buffers_mutex);
-        const int64_t limit = fcm::physical_bytes();
-        void *memory = bytes > limit ? nullptr : fcm::give(bytes, context->host);
-        if (memory == nullptr) {
-            return fail(error, FCM_OUT_OF_MEMORY, {}, "%s: the system has no %" PRId64 " bytes left", function, bytes);
-        }
-        *address = memory;
-        return fcm_status{FCM_OK};
-    });
-}
-
-fcm_status fcm_host_free(fcm_context *context, void *address, fcm_error *error) {
-    if (fcm::is_remote(context)) return context->backend->host_free(context->remote, address, error);
-    constexpr const char *function = "fcm_host_free";
-    return guarded(function, error, [&] {
-        Arguments arguments(function, error);
-        arguments.context(context);
-        if (!arguments.ok()) return arguments.status();
-        std::lock_guard<std::mutex> lock(context->buffers_mutex);
-        const auto found = context->host.find(address);
-        arguments.require(found != context->host.end(), "%p is no host memory of this context", address);
-        if (!arguments.ok()) return arguments.status();
-        fcm::release(address, found->second);
-        context->host.erase(found);
-        return fcm_status{FCM_OK};
-    });
-}
-
-fcm_status fcm_zero(fcm_context *context, void *address, int64_t bytes, fcm_error *error) {
-    if (fcm::is_remote(context)) return context->backend->zero(context->remote, address, bytes, error);
-    constexpr const char *function = "fcm_zero";
-    return guarded(function, error, [&] {
-        Arguments arguments(function, error);
-        arguments.context(context).require(bytes >= 0, "bytes = %" PRId64 " is negative", bytes);
-        arguments.batch("target", address, 1, bytes, bytes, 1, true);
-        if (!arguments.ok()) return arguments.status();
-        fcm::in_pieces(context, bytes,
-                       [&](int64_t at, size_t length) { std::memset(static_cast<char *>(address) + at, 0, length); });
-        return fcm_status{FCM_OK};
-    });
-}
-
-fcm_status fcm_copy_in(fcm_context *context, void *device_to, const void *host_from, int64_t bytes, fcm_error *error) {
-    if (fcm::is_remote(context)) return context->backend->copy_in(context->remote, device_to, host_from, bytes, error);
-    return fcm::copy("fcm_copy_in", context, device_to, host_from, bytes, error);
-}
-
-fcm_status fcm_copy_out(fcm_context *context, void *host_to, const void *device_from, int64_t bytes, fcm_error *error) {
-    if (fcm::is_remote(context)) return context->backend->copy_out(context->remote, host_to, device_from, bytes, error);
-    return fcm::copy("fcm_copy_out", context, host_to, device_from, bytes, error);
-}
-
-fcm_status fcm_copy_in_async(fcm_context *context, void *device_to, const void *host_from, int64_t bytes,
-                             fcm_error *error) {
-    if (fcm::is_remote(context)) {
-        return context->backend->copy_in_async(context->remote, device_to, host_from, bytes, error);
+fcm_status device::context_create(int32_t kind, int32_t ordinal, int32_t threads, int32_t isa, fcm_context **context,
+                                  fcm_error *error) {
+    if (kind != FCM_CPU) return create_remote(kind, ordinal, threads, isa, context, error);
+    const int32_t best = best_isa();
+    const int32_t chosen = isa == FCM_ISA_AUTO ? best : isa;
+    if (chosen > best) {
+        return fail(error, FCM_UNSUPPORTED, {}, "fcm_context_create: this CPU has %s, not %s", isa_name(best),
+                    isa_name(chosen));
     }
-    return fcm::copy("fcm_copy_in_async", context, device_to, host_from, bytes, error);
-}
-
-fcm_status fcm_copy_out_async(fcm_context *context, void *host_to, const void *device_from, int64_t bytes,
-                              fcm_error *error) {
-    if (fcm::is_remote(context)) {
-        return context->backend->copy_out_async(context->remote, host_to, device_from, bytes, error);
+    try {
+        *context = std::make_unique<fcm_context>(threads, chosen, kernels_for(chosen)).release();
+    } catch (const std::system_error &e) {
+        return fail(error, FCM_DEVICE_ERROR, {}, "fcm_context_create: cannot start %d threads: %s", threads, e.what());
     }
-    return fcm::copy("fcm_copy_out_async", context, host_to, device_from, bytes, error);
+    return FCM_OK;
 }
 
-fcm_status fcm_copy(fcm_context *to_context, void *to, fcm_context *from_context, const void *from, int64_t bytes,
-                    fcm_error *error) {
-    Arguments arguments("fcm_copy", error);
-    arguments.context(to_context).context(from_context);
-    if (!arguments.ok()) return arguments.status();
-    const fcm::Backend *there = to_context->backend;
-    const fcm::Backend *here = from_context->backend;
-    if (there == nullptr && here == nullptr) return fcm::copy("fcm_copy", to_context, to, from, bytes, error);
+fcm_status device::context_isa(const fcm_context *context, int32_t *isa, fcm_error *) {
+    *isa = context->isa;
+    return FCM_OK;
+}
+
+fcm_status device::buffer_allocate(fcm_context *context, int64_t bytes, void **address, fcm_error *error) {
+    std::lock_guard<std::mutex> lock(context->buffers_mutex);
+    // The operating system would overcommit and kill the process on first touch, so the request is refused here.
+    const int64_t limit = physical_bytes();
+    if (bytes > limit - context->live_bytes) {
+        return fail(error, FCM_OUT_OF_MEMORY, {},
+                    "fcm_buffer_allocate: %" PRId64 " bytes asked, %" PRId64 " in use, the machine has %" PRId64, bytes,
+                    context->live_bytes, limit);
+    }
+    void *memory = give(bytes, context->buffers);
+    if (memory == nullptr) {
+        return fail(error, FCM_OUT_OF_MEMORY, {}, "fcm_buffer_allocate: the system has no %" PRId64 " bytes left", bytes);
+    }
+    context->live_bytes += bytes;
+    *address = memory;
+    return FCM_OK;
+}
+
+fcm_status device::buffer_free(fcm_context *context, void *address, fcm_error *error) {
+    std::lock_guard<std::mutex> lock(context->buffers_mutex);
+    const auto found = context->buffers.find(address);
+    if (found == context->buffers.end()) {
+        return fail(error, FCM_INVALID_ARGUMENT, {}, "fcm_buffer_free: %p is no buffer of this context", address);
+    }
+    context->live_bytes -= found->second.asked;
+    release(address, found->second);
+    context->buffers.erase(found);
+    return FCM_OK;
+}
+
+fcm_status device::live_bytes(const fcm_context *context, int64_t *bytes, fcm_error *) {
+    std::lock_guard<std::mutex> lock(context->buffers_mutex);
+    *bytes = context->live_bytes;
+    return FCM_OK;
+}
+
+fcm_status device::host_allocate(fcm_context *context, int64_t bytes, void **address, fcm_error *error) {
+    std::lock_guard<std::mutex> lock(context->buffers_mutex);
+    void *memory = bytes > physical_bytes() ? nullptr : give(bytes, context->host);
+    if (memory == nullptr) {
+        return fail(error, FCM_OUT_OF_MEMORY, {}, "fcm_host_allocate: the system has no %" PRId64 " bytes left", bytes);
+    }
+    *address = memory;
+    return FCM_OK;
+}
+
+fcm_status device::host_free(fcm_context *context, void *address, fcm_error *error) {
+    std::lock_guard<std::mutex> lock(context->buffers_mutex);
+    const auto found = context->host.find(address);
+    if (found == context->host.end()) {
+        return fail(error, FCM_INVALID_ARGUMENT, {}, "fcm_host_free: %p is no host memory of this context", address);
+    }
+    release(address, found->second);
+    context->host.erase(found);
+    return FCM_OK;
+}
+
+fcm_status device::zero(fcm_context *context, void *address, int64_t bytes, fcm_error *) {
+    in_pieces(context, bytes,
+              [&](int64_t at, size_t length) { std::memset(static_cast<char *>(address) + at, 0, length); });
+    return FCM_OK;
+}
+
+// Host and device memory are the same, and no work is pending when a call returns.
+fcm_status device::copy_in(fcm_context *context, void *to, const void *from, int64_t bytes, fcm_error *) {
+    return fcm::copy(context, to, from, bytes);
+}
+fcm_status device::copy_out(fcm_context *context, void *to, const void *from, int64_t bytes, fcm_error *) {
+    return fcm::copy(context, to, from, bytes);
+}
+fcm_status device::copy_in_async(fcm_context *context, void *to, const void *from, int64_t bytes, fcm_error *) {
+    return fcm::copy(context, to, from, bytes);
+}
+fcm_status device::copy_out_async(fcm_context *context, void *to, const void *from, int64_t bytes, fcm_error *) {
+    return fcm::copy(context, to, from, bytes);
+}
+
+fcm_status device::copy(fcm_context *to_context, void *to, fcm_context *from_context, const void *from, int64_t bytes,
+                        fcm_error *error) {
+    const Backend *there = to_context->backend;
+    const Backend *here = from_context->backend;
+    if (there == nullptr && here == nullptr) return fcm::copy(to_context, to, from, bytes);
     if (there == here) return there->copy(to_context->remote, to, from_context->remote, from, bytes, error);
-    // To a backend our memory is the host's; it returns when the copy is done, and by then we have nothing pending either.
+    // For a backend, CPU memory is host memory. It returns when the copy is complete, and the CPU has no work pending
+    // either.
     if (here == nullptr) return there->copy_in(to_context->remote, to, from, bytes, error);
     if (there == nullptr) return here->copy_out(from_context->remote, to, from, bytes, error);
     return fail(error, FCM_UNSUPPORTED, {}, "fcm_copy: the devices of %s and of %s do not know each other's memory",
                 here->path.c_str(), there->path.c_str());
 }
+
+}  // namespace fcm

@@ -1,5 +1,5 @@
-// A context of the CPU: threads, the chosen kernels, and the memory it has given out. Or one that stands for a
-// backend's, and is empty but for that; see backend.h.
+// A context of the CPU: a thread pool, the kernels for the chosen instruction set, and the memory that it has allocated. A
+// context that stands for a backend's context holds nothing but a reference to it; see backend.h.
 #pragma once
 
 #include <atomic>
@@ -26,16 +26,16 @@ struct fcm_context {
     fcm::Pool pool;
     const int32_t isa;
     const fcm::Kernels &kernels;
-    const fcm::Backend *const backend = nullptr;  // null: the CPU's own
+    const fcm::Backend *const backend = nullptr;  // null for the CPU itself
     fcm_context *const remote = nullptr;
 
     struct Allocation {
         int64_t asked;
-        int64_t mapped;  // bytes of a mapping of its own, 0 when it came from the heap
+        int64_t mapped;  // size of the separate mapping in bytes; 0 for memory from the heap
     };
     mutable std::mutex buffers_mutex;
     std::unordered_map<void *, Allocation> buffers;
-    std::unordered_map<void *, Allocation> host;  // as above; on the CPU one memory serves as both
+    std::unordered_map<void *, Allocation> host;  // the same for host memory, which on the CPU is no different
     int64_t live_bytes = 0;  // guarded by buffers_mutex
 };
 

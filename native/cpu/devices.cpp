@@ -1,4 +1,4 @@
-// What this machine can compute on, and why not on the rest.
+// Lists the devices of this machine, and the reason why a kind of device is missing.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -8,9 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "arguments.h"
 #include "backend.h"
-#include "context.h"
 
 namespace {
 
@@ -28,7 +26,7 @@ std::string cpu_name() {
     return "CPU";
 }
 
-// What a user wants to know first is whether a driver is there.
+// The first question of a user is whether a driver is installed.
 std::string why_no_cuda() {
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
     if (driver == nullptr) {
@@ -54,10 +52,10 @@ void describe_missing_cuda(fcm_device_info &info) {
     put(info.reason, why_no_cuda());
 }
 
-// Our CPU, what the backends say of devices that are not one, and CUDA as missing when nobody speaks for it: cheap but
-// for the words, which wait until they are asked for.
+// The CPU, the devices that the backends report (except their CPUs), and a missing CUDA device if no backend is responsible
+// for CUDA. Names and reasons are only filled in by device_describe, because they are expensive to find.
 struct Entry {
-    const fcm::Backend *backend;  // null: one of ours
+    const fcm::Backend *backend;  // null for a device of this library
     fcm_device_info info;
 };
 
@@ -87,44 +85,35 @@ fcm_status list(std::vector<Entry> &all, fcm_error *error) {
 
 }  // namespace
 
-int32_t fcm_abi_version(void) { return FCM_ABI_VERSION; }
-
 const char *fcm_build_info(void) { return "fedcomuon " FCM_VERSION ", cpu, " FCM_COMPILER; }
 
-fcm_status fcm_device_count(int32_t *count, fcm_error *error) {
-    constexpr const char *function = "fcm_device_count";
-    return fcm::guarded(function, error, [&] {
-        fcm::Arguments arguments(function, error);
-        arguments.require(count != nullptr, "the place for the answer is null");
-        if (!arguments.ok()) return arguments.status();
-        std::vector<Entry> all;
-        const fcm_status status = list(all, error);
-        if (status == FCM_OK) *count = static_cast<int32_t>(all.size());
-        return status;
-    });
+namespace fcm {
+
+fcm_status device::device_count(int32_t *count, fcm_error *error) {
+    std::vector<Entry> all;
+    const fcm_status status = list(all, error);
+    if (status == FCM_OK) *count = static_cast<int32_t>(all.size());
+    return status;
 }
 
-fcm_status fcm_device_describe(int32_t position, fcm_device_info *info, fcm_error *error) {
-    constexpr const char *function = "fcm_device_describe";
-    return fcm::guarded(function, error, [&] {
-        fcm::Arguments arguments(function, error);
-        arguments.require(info != nullptr, "the place for the answer is null");
-        if (!arguments.ok()) return arguments.status();
-        std::vector<Entry> all;
-        const fcm_status status = list(all, error);
-        if (status != FCM_OK) return status;
-        const auto count = static_cast<int32_t>(all.size());
-        arguments.require(position >= 0 && position < count, "position %d is outside [0, %d)", position, count);
-        if (!arguments.ok()) return arguments.status();
-        const Entry &entry = all[static_cast<size_t>(position)];
-        *info = entry.info;
-        if (entry.backend == nullptr) {
-            if (entry.info.kind == FCM_CPU) {
-                describe_cpu(*info);
-            } else {
-                describe_missing_cuda(*info);
-            }
+fcm_status device::device_describe(int32_t position, fcm_device_info *info, fcm_error *error) {
+    std::vector<Entry> all;
+    const fcm_status status = list(all, error);
+    if (status != FCM_OK) return status;
+    const auto count = static_cast<int32_t>(all.size());
+    Arguments arguments("fcm_device_describe", error);
+    arguments.require(position >= 0 && position < count, "position %d is outside [0, %d)", position, count);
+    if (!arguments.ok()) return arguments.status();
+    const Entry &entry = all[static_cast<size_t>(position)];
+    *info = entry.info;
+    if (entry.backend == nullptr) {
+        if (entry.info.kind == FCM_CPU) {
+            describe_cpu(*info);
+        } else {
+            describe_missing_cuda(*info);
         }
-        return fcm_status{FCM_OK};
-    });
+    }
+    return FCM_OK;
 }
+
+}  // namespace fcm

@@ -1,9 +1,9 @@
-// Compiled once for each instruction set (FCM_ISA names it). Everything here has internal linkage but the table,
-// so that no code built for a newer CPU can be picked by the linker for an older one.
+// The kernels of one instruction set. This file is compiled once for each set (named by FCM_ISA). Everything except the
+// table has internal linkage, so that the linker cannot pick code built for a newer CPU on an older one.
 //
-// No fused multiply-add in this file (-ffp-contract=off): these loops wait for memory anyway, and without it they
-// give the same bits on every CPU. Sums use sixteen double lanes whatever the register width, for the same reason;
-// the square of a float is exact in double.
+// This file uses no fused multiply-add (-ffp-contract=off): these loops are bound by memory anyway, and without it their
+// results are bit-identical on every CPU. For the same reason, sums use sixteen double lanes regardless of the register
+// width; the square of a float is exact in double.
 #include "kernels.h"
 
 #include <cmath>
@@ -37,8 +37,8 @@ inline void store(float *p, Value v) {
     std::memcpy(p, &v, sizeof v);
 }
 
-// Sixteen running sums: element j of a piece goes to lane j mod 16. The compiler maps the two halves to whatever
-// registers there are.
+// Sixteen running sums: element j of a piece is added to lane j mod 16. The compiler maps the two halves to the available
+// registers.
 class SumOfSquares {
    public:
     void add(Floats low, Floats high) {
@@ -48,7 +48,7 @@ class SumOfSquares {
         high_ += h * h;
     }
 
-    // The last, incomplete sixteen, `count` of them.
+    // Adds the last `count` < 16 elements and returns the total.
     double finish(const float *rest, int64_t count) {
         double lane[kLanes];
         std::memcpy(lane, &low_, sizeof low_);
@@ -69,9 +69,9 @@ void ema(int64_t n, float a, float keep, const float *__restrict x, float *__res
     for (int64_t j = 0; j < n; ++j) y[j] = a * x[j] + keep * y[j];
 }
 
-// The contraction reads d blocks at once, kGroup of them at a time: one core gets half as much again out of the memory
-// with eight streams in flight as with one. With more blocks than that, a strip of sums waits in the first-level cache
-// between groups. Sums run in the order of i, whatever the grouping.
+// The contraction reads kGroup of the d blocks at a time: with eight streams in flight one core reaches one and a half times
+// the memory bandwidth of a single stream. If there are more blocks, a strip of sums stays in the L1 cache between groups.
+// Sums run in the order of i, independent of the grouping.
 constexpr int64_t kGroup = 8;
 constexpr int64_t kStrip = 2048;
 
@@ -81,7 +81,7 @@ constexpr int64_t kLine = 16;
 struct Contraction {
     int64_t block;
     float scale;
-    float scale_again;  // 1, unless the scale is too small for one float
+    float scale_again;  // 1, unless the scale is too small for a single float
     float b;
     float keep;
     float *h;
@@ -90,7 +90,7 @@ struct Contraction {
     float *sum;
 };
 
-// Elements j.. of G blocks; the first group starts the sums, the last one moves M.
+// Elements from j on of G blocks; the first group initializes the sums, and the last one updates M.
 template <int G, bool Scaled, class Value>
 inline void contract(const Contraction &c, int64_t j, int64_t strip, bool first, bool last) {
     Value sum = first ? Value{} : load<Value>(c.sum + j - strip);
@@ -144,7 +144,7 @@ void contract_all(int64_t n, int64_t d, Contraction c) {
 }
 
 void compose(int64_t n, int64_t d, int64_t block, float b, float keep, const float *h, const float *v, float *m) {
-    // Not Scaled, so h is only read.
+    // Without Scaled, h is only read.
     contract_all<false>(n, d, Contraction{block, 1.0f, 1.0f, b, keep, const_cast<float *>(h), v, m, nullptr});
 }
 
@@ -181,14 +181,14 @@ void step(int64_t n, double step, const float *__restrict m, float *__restrict w
     for (int64_t j = 0; j < n; ++j) w[j] -= static_cast<float>(step * static_cast<double>(m[j]));
 }
 
-// x is y or apart from it, so there is no order to keep; ivdep says so, and the loop is vectorised in place too.
+// x and y are the same or do not overlap, so there are no dependencies; with ivdep the loop is vectorized in place too.
 void scale(int64_t n, double factor, const float *x, float *y) {
 #pragma GCC ivdep
     for (int64_t j = 0; j < n; ++j) y[j] = static_cast<float>(factor * static_cast<double>(x[j]));
 }
 
-// In double: the square of a float is exact there, so neither tiny nor huge changes are lost on the way to w, and the
-// sign of Yogi is that of the numbers as they are. Roots and quotients are rounded correctly by every CPU.
+// Computed in double, where the square of a float is exact: neither tiny nor huge changes are lost on the way to w, and the
+// sign in Yogi is exact. Square roots and quotients are correctly rounded on every CPU, so results are bit-identical.
 template <bool Yogi>
 void adaptive_step_by(int64_t n, const AdaptiveStep &s, const float *__restrict delta, float *__restrict m,
                       float *__restrict v, float *__restrict w) {

@@ -1,11 +1,12 @@
+// The thread pool: workers spin briefly between loops and sleep on a condition variable after that.
 #include "pool.h"
 
 namespace fcm {
 
 namespace {
 
-// An operation often has two loops, and a step several operations: whoever sleeps in between takes longer to wake than
-// the next loop is away. Around 20 us; longer would take cores from others.
+// An operation often has two loops, and a training step has several operations: waking a sleeping thread takes longer than
+// the time until the next loop. The spin lasts about 20 us; a longer one would take CPU time from other threads.
 template <class Condition>
 void spin_until(Condition &&condition) {
     for (int i = 0; i < 400 && !condition(); ++i) {
@@ -22,7 +23,8 @@ Pool::Pool(int threads) {
     try {
         for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
     } catch (...) {
-        // A constructor that throws runs no destructor, and a joinable thread would end the process.
+        // If a constructor throws, the destructor does not run, and destroying a joinable thread would terminate the
+        // process.
         {
             std::lock_guard<std::mutex> lock(mutex_);
             stop_ = true;

@@ -1,4 +1,5 @@
-// A fixed set of threads that run one loop at a time. The caller works too, and nothing is allocated a loop.
+// A fixed set of threads that run one parallel loop at a time. The calling thread takes part, and a loop allocates no
+// memory.
 #pragma once
 
 #include <atomic>
@@ -13,7 +14,7 @@ namespace fcm {
 
 class Pool {
    public:
-    // threads >= 1 counts the caller.
+    // `threads` >= 1 includes the calling thread.
     explicit Pool(int threads);
     ~Pool();
     Pool(const Pool &) = delete;
@@ -21,9 +22,9 @@ class Pool {
 
     int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-    // Calls body(index, thread) for every index in [0, count), thread in [0, threads()). Who runs which index
-    // is not fixed, so a body may write only what belongs to its index (or its thread's scratch).
-    // `elements` is the size of the whole loop: a small one is not worth waking anybody for.
+    // Calls body(index, thread) for every index in [0, count), with thread in [0, threads()). The assignment of indices to
+    // threads is not fixed, so a body may write only data that belongs to its index, or scratch memory of its thread.
+    // `elements` is the size of the whole loop; for a small loop no thread is woken.
     template <class Body>
     void run(int64_t count, int64_t elements, Body &&body) {
         if (workers_.empty() || count <= 1 || elements < kWorthWaking) {
@@ -48,11 +49,11 @@ class Pool {
     std::condition_variable wake_;
     std::condition_variable done_;
     bool stop_ = false;  // guarded by mutex_
-    // Changed under mutex_, so that nobody who sleeps misses it; read without it while spinning.
+    // Modified under mutex_, so that no sleeping thread misses a change; read without the mutex while spinning.
     std::atomic<uint64_t> generation_{0};
     std::atomic<int> busy_{0};
 
-    // Written by the caller before a generation is announced, read by workers of that generation only.
+    // Written by the caller before it announces a generation; read only by the workers of that generation.
     Call call_ = nullptr;
     void *body_ = nullptr;
     int64_t count_ = 0;

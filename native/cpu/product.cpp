@@ -1,4 +1,4 @@
-// The parts of a blocked matrix product, compiled once for each instruction set. multiply.cpp puts them together.
+// The parts of a blocked matrix product, compiled once for each instruction set. multiply.cpp combines them.
 #include "product.h"
 
 #include "tile.h"
@@ -11,7 +11,7 @@ static_assert(kProductPanel % kTileColumns == 0 && kProductRows % kTileRows == 0
 
 // to[k * width + i] = from(i, k) for `count` <= width vectors i, the rest zero; from(i, k) = from[i * step + k * along].
 void pack(int64_t count, int64_t width, int64_t depth, const float *from, int64_t step, int64_t along, float *to) {
-    if (step == 1) {  // the vectors lie side by side: whole rows are copied
+    if (step == 1) {  // the vectors are interleaved: whole rows are copied
         for (int64_t k = 0; k < depth; ++k) {
             std::memcpy(to + k * width, from + k * along, static_cast<size_t>(count) * sizeof(float));
             for (int64_t i = count; i < width; ++i) to[k * width + i] = 0.0f;
@@ -20,7 +20,7 @@ void pack(int64_t count, int64_t width, int64_t depth, const float *from, int64_
     }
     for (int64_t i = 0; i < width; i += 8) {
         int64_t k = 0;
-        if (along == 1 && i + 8 <= count && i + 8 <= width) {  // the vectors lie one after the other: squares are turned
+        if (along == 1 && i + 8 <= count && i + 8 <= width) {  // contiguous vectors: 8 x 8 blocks are transposed
             for (; k + 8 <= depth; k += 8) transpose8(from + i * step + k, step, to + k * width + i, width);
         }
         for (; k < depth; ++k) {
@@ -31,7 +31,7 @@ void pack(int64_t count, int64_t width, int64_t depth, const float *from, int64_
     }
 }
 
-// A tile that hangs over the edge of the result is worked out beside it.
+// A tile that extends beyond the edge of the result is computed in a local buffer.
 void edge_tile(const Product &p, int64_t row, int64_t rows, int64_t col, const Stretch &stretch, const float *left,
                const float *right) {
     alignas(64) float sums[kTileRows * kTileColumns] = {};
@@ -42,7 +42,7 @@ void edge_tile(const Product &p, int64_t row, int64_t rows, int64_t col, const S
     }
     tile_rows<kTileVectors>(rows, Stretch{stretch.depth, stretch.resume, false}, PackedFactor{left, kTileRows}, right,
                             kProductPanel, Store{sums, nullptr, 0.0f, 1.0f}, kTileColumns);
-    if (stretch.finish) {  // over the whole tile, with the vectors' own arithmetic: an edge must not round otherwise
+    if (stretch.finish) {  // on the whole tile with vector arithmetic: edges must round in the same way
         alignas(64) float base[kTileRows * kTileColumns] = {};
         for (int64_t i = 0; i < rows && p.base != nullptr; ++i) {
             std::memcpy(base + i * kTileColumns, p.base + (row + i) * p.cols + col, bytes);
@@ -81,7 +81,7 @@ void FCM_JOIN(product_rows_, FCM_ISA)(const Product &p, int64_t row, int64_t row
             if (p.symmetric && col + kTileColumns <= at) break;  // this tile and those below it are mirrored
             const int64_t height = smaller(kTileRows, rows - i);
             const float *packed = left + i * depth;
-            // Without a base the factor is applied where edges are: a rare case, not worth another tile.
+            // Without a base, edge_tile applies the factor as well: the case is too rare for another kind of tile.
             if (col + kTileColumns > p.cols || height < kTileRows || (p.base == nullptr && p.product_factor != 1.0f)) {
                 edge_tile(p, at, height, col, stretch, packed, columns);
             } else {
@@ -98,7 +98,7 @@ void FCM_JOIN(product_mirror_, FCM_ISA)(const Product &p, int64_t row, int64_t r
     const auto one = [&](int64_t i, int64_t j) { p.out[j * n + i] = p.out[i * n + j]; };
     for (int64_t i = row; i < row + rows; i += 8) {
         const int64_t height = smaller(8, row + rows - i);
-        for (int64_t r = 0; r < height; ++r) {  // beside the diagonal, one by one
+        for (int64_t r = 0; r < height; ++r) {  // next to the diagonal, element by element
             for (int64_t j = i + r + 1; j < smaller(i + 8, n); ++j) one(i + r, j);
         }
         for (int64_t j = i + 8; j < n; j += 8) {

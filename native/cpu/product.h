@@ -1,4 +1,4 @@
-// A matrix product of any size, in the instruction set FCM_ISA of the file that includes this.
+// A matrix product of any size, declared for each instruction set (FCM_ISA).
 #pragma once
 
 #include "kernels.h"

@@ -1,10 +1,8 @@
-// Copies between matrices that are laid out differently.
+// Copies between matrices with different layouts, on the CPU.
 #include <algorithm>
-#include <cinttypes>
 
-#include "arguments.h"
-#include "backend.h"
 #include "context.h"
+#include "device_functions.h"
 
 namespace fcm {
 namespace {
@@ -15,7 +13,7 @@ struct Layout {
     int64_t col;
 };
 
-// Squares of this side stay in the cache whichever way each of the two runs.
+// Squares with this side stay in the cache in whichever direction each matrix is contiguous.
 constexpr int64_t kSquare = 32;
 
 template <class Element>
@@ -39,41 +37,15 @@ void rearrange(fcm_context *context, int64_t clients, int64_t rows, int64_t cols
 }
 
 }  // namespace
-}  // namespace fcm
 
-using fcm::Arguments;
-
-fcm_status fcm_rearrange(fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int32_t element_bytes,
-                         const void *x, int64_t x_stride, int64_t x_row, int64_t x_col, void *y, int64_t y_stride,
-                         int64_t y_row, int64_t y_col, fcm_error *error) {
-    if (fcm::is_remote(context)) {
-        return context->backend->rearrange(context->remote, clients, rows, cols, element_bytes, x, x_stride, x_row, x_col, y,
-                                           y_stride, y_row, y_col, error);
-    }
-    constexpr const char *function = "fcm_rearrange";
-    return fcm::guarded(function, error, [&] {
-        Arguments arguments(function, error);
-        int64_t all = 0;
-        arguments.context(context)
-            .require(clients >= 0 && rows >= 0 && cols >= 0, "a size is negative")
-            .require(element_bytes == 4 || element_bytes == 8, "elements of %d bytes; 4 and 8 are possible", element_bytes);
-        arguments.require(!arguments.ok() || (fcm::product(rows, cols, &all) && fcm::product(all, clients, &all)),
-                          "%" PRId64 " matrices of %" PRId64 " x %" PRId64 " do not fit int64", clients, rows, cols);
-        if (!arguments.ok() || clients == 0 || rows == 0 || cols == 0) return arguments.status();
-        arguments.view("x", x, clients, x_stride, rows, cols, x_row, x_col, element_bytes, false)
-            .view("y", y, clients, y_stride, rows, cols, y_row, y_col, element_bytes, true);
-        // (cols - 1) * y_col < y_row, or the other way round; without a product that might not fit
-        const bool apart = (y_row - 1) / y_col >= cols - 1 || (y_col - 1) / y_row >= rows - 1;
-        arguments.require(!arguments.ok() || apart, "elements of y share a place: strides %" PRId64 " and %" PRId64, y_row, y_col)
-            .disjoint();
-        if (!arguments.ok()) return arguments.status();
-        const fcm::Layout from{x_stride, x_row, x_col};
-        const fcm::Layout to{y_stride, y_row, y_col};
-        if (element_bytes == 4) {
-            fcm::rearrange<uint32_t>(context, clients, rows, cols, x, from, y, to);
-        } else {
-            fcm::rearrange<uint64_t>(context, clients, rows, cols, x, from, y, to);
-        }
-        return fcm_status{FCM_OK};
-    });
+fcm_status device::rearrange(fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int32_t element_bytes,
+                             const void *x, int64_t x_stride, int64_t x_row, int64_t x_col, void *y, int64_t y_stride,
+                             int64_t y_row, int64_t y_col, fcm_error *) {
+    const Layout from{x_stride, x_row, x_col};
+    const Layout to{y_stride, y_row, y_col};
+    const auto copy = element_bytes == 4 ? fcm::rearrange<uint32_t> : fcm::rearrange<uint64_t>;
+    copy(context, clients, rows, cols, x, from, y, to);
+    return FCM_OK;
 }
+
+}  // namespace fcm

@@ -1,4 +1,4 @@
-// Newton-Schulz of one matrix with a short side of at most 128, compiled once for each instruction set.
+// Newton-Schulz for one matrix with a short side of at most 128, compiled once for each instruction set.
 #include "small_schulz.h"
 
 #include <cstring>
@@ -10,8 +10,8 @@ namespace {
 
 static_assert(kSchulzPad % kVector == 0 && kSchulzPanel % kTileRows == 0, "tiles must fit the padding");
 
-// How many of the columns that are left one tile takes. Four vectors are two and two: a tile of one has too few sums to
-// keep the multipliers busy.
+// The number of remaining columns that one tile takes. Four vectors are split into two and two, because a tile of one vector
+// has too few sums to keep the multipliers busy.
 inline int64_t strip_of(int64_t left) {
     constexpr int64_t most = kTileVectors * kVector;
     return left == most + kVector && kTileVectors > 2 ? left / 2 : smaller(left, most);
@@ -27,19 +27,19 @@ inline void strip_tile(int64_t rows, int64_t columns, const Stretch &stretch, co
     }
 }
 
-// Tile columns start at a multiple of this, so that every tile reaches back to its 8 x 8 block on the diagonal.
+// Tile columns start at a multiple of this, so that every tile includes its 8 x 8 block on the diagonal.
 constexpr int64_t kDiagonal = kVector < 8 ? 8 : kVector;
 
 inline int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-// Where the last rows begin whose block of columns would fill half a vector at most: there the rows below the diagonal
-// are worked out instead of the columns beside it, in whole vectors. Without such rows, the side.
+// The first of the last rows, whose block of columns would fill at most half a vector. There the rows below the diagonal are
+// computed, in whole vectors, instead of the columns beside it. Returns the rounded side if there are no such rows.
 inline int64_t last_rows(int64_t side) {
     const int64_t last = (side - 1) / kDiagonal * kDiagonal;
     return last > 0 && side - last <= kDiagonal / 2 ? last : round_up(side, kDiagonal);
 }
 
-// What is worked out on one side of the diagonal, copied to the other: blocks of 8 x 8, those on it are whole already.
+// Copies the computed side of the diagonal to the other one in blocks of 8 x 8; the blocks on the diagonal are complete.
 void mirror(float *a, int64_t side, int64_t pitch) {
     const int64_t last = last_rows(side);
     for (int64_t i = 0; i < side; i += 8) {
@@ -51,11 +51,11 @@ void mirror(float *a, int64_t side, int64_t pitch) {
     }
 }
 
-// Rows of Q that fit the first-level cache together while every tile passes over them.
+// The floats of Q that stay in the L1 cache while every tile reads them.
 constexpr int64_t kCachedFloats = 8192;
 
-// out = base_factor base + product_factor Q^T Q, symmetric: tiles that touch one triangle, then a mirror. Q has rows of
-// `q_width`, out and base of w.pitch.
+// out = base_factor base + product_factor Q^T Q, which is symmetric: the tiles that touch one triangle are computed, then
+// mirrored. Q has rows of `q_width` floats, out and base have rows of w.pitch floats.
 void symmetric_product(const SmallSchulz &w, int64_t depth, const float *q, int64_t q_width, const Store &s) {
     const int64_t stretch_depth = kCachedFloats / w.width;
     const int64_t last = last_rows(w.side);
@@ -75,7 +75,7 @@ void symmetric_product(const SmallSchulz &w, int64_t depth, const float *q, int6
     mirror(s.out, w.side, w.pitch);
 }
 
-// Before the first product: every product keeps it zero.
+// Called before the first product; every product keeps the padding zero.
 void clear_padding(const SmallSchulz &w, float *square) {
     for (int64_t i = 0; i < w.width; ++i) {
         const int64_t from = i < w.side ? w.side : 0;
@@ -89,7 +89,7 @@ void FCM_JOIN(schulz_load_, FCM_ISA)(const SmallSchulz &w, const float *x, int64
     const auto scaled = [factor](float value) { return static_cast<float>(static_cast<double>(value) * factor); };
     clear_padding(w, w.gram);
     clear_padding(w, w.poly);
-    if (rows > cols) {  // already tall: Y is X as it stands
+    if (rows > cols) {  // already tall: Y is X itself
         for (int64_t i = 0; i < rows; ++i) {
             float *to = w.y + i * w.width;
             for (int64_t j = 0; j < cols; ++j) to[j] = scaled(x[i * cols + j]);
@@ -125,8 +125,8 @@ void FCM_JOIN(schulz_load_, FCM_ISA)(const SmallSchulz &w, const float *x, int64
 void FCM_JOIN(schulz_step_, FCM_ISA)(const SmallSchulz &w, float a, float b, float c) {
     symmetric_product(w, w.length, w.y, w.width, Store{w.gram, nullptr, 0.0f, 1.0f});
     symmetric_product(w, w.side, w.gram, w.pitch, Store{w.poly, w.gram, b, c});
-    // X = a X + B X, that is Y = a Y + Y B, in place: a panel of rows is set aside, and each strip of B's columns passes over
-    // it while it is in the first-level cache.
+    // X = a X + B X, that is Y = a Y + Y B, in place: a panel of rows is copied aside, and each strip of columns of B is
+    // applied to it while the panel is in the L1 cache.
     const int64_t columns = round_up(w.side, kVector);
     for (int64_t i = 0; i < w.length; i += kSchulzPanel) {
         const int64_t rows = smaller(kSchulzPanel, w.length - i);

@@ -1,4 +1,4 @@
-// Newton-Schulz of one small matrix, in the instruction set FCM_ISA of the file that includes this.
+// Newton-Schulz for one small matrix, declared for each instruction set (FCM_ISA).
 #pragma once
 
 #include "kernels.h"

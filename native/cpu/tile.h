@@ -1,9 +1,9 @@
-// The register tile that every product is made of, in the instruction set of the file that includes this. Everything has
+// The register tile from which every matrix product is built, for the instruction set of the including file. Everything has
 // internal linkage, for the reason given in kernels.cpp.
 //
-// Every element of a product is one chain of fused multiply-adds in the order of k, whatever the tile, the register width
-// or the way the sum is cut into stretches, so AVX2 and AVX-512 agree to the bit; the baseline has no fused multiply-add
-// and rounds twice.
+// Every element of a product is one chain of fused multiply-adds in the order of k, independent of the tile, the register
+// width and the way in which the sum is cut into stretches. AVX2 and AVX-512 are therefore bit-identical. The baseline has
+// no fused multiply-add and rounds twice.
 #pragma once
 
 #include <cstdint>
@@ -54,8 +54,8 @@ inline Vector multiply_add(Vector a, Vector b, Vector c) { return a * b + c; }
 inline Vector multiply(Vector a, Vector b) { return a * b; }
 #endif
 
-// The compiler would rather fold a load into each multiply-add that uses it; eight loads of one vector then starve the
-// multipliers. An empty instruction that claims to change the value makes it load once.
+// The compiler prefers to fold a load into each multiply-add that uses it, and eight loads of one vector then stall the
+// multipliers. An empty instruction that pretends to modify the value forces a single load.
 inline Vector load_once(const float *p) {
     Vector v = load(p);
 #if defined(__AVX512F__)
@@ -66,7 +66,8 @@ inline Vector load_once(const float *p) {
     return v;
 }
 
-// Opaque to the compiler, which would otherwise keep the address of every row of a tile alive through the inner loop.
+// Opaque to the compiler, which would otherwise keep the address of every row of a tile in a register through the inner
+// loop.
 template <class Float>
 inline Float *next_row(Float *p, int64_t width) {
     p += width;
@@ -74,7 +75,7 @@ inline Float *next_row(Float *p, int64_t width) {
     return p;
 }
 
-// 8 x 8 at a time through registers where there are any wide enough.
+// Transposes 8 x 8 elements, in registers where they are wide enough.
 inline void transpose8(const float *from, int64_t from_stride, float *to, int64_t to_stride) {
 #if defined(__AVX2__)
     __m256 r[8], t[8];
@@ -100,7 +101,7 @@ inline void transpose8(const float *from, int64_t from_stride, float *to, int64_
 #endif
 }
 
-// What becomes of a product: out = product, or out = base_factor base + product_factor product.
+// Where a product is stored: out = product, or out = base_factor base + product_factor product.
 struct Store {
     float *out;
     const float *base;
@@ -112,28 +113,28 @@ struct Store {
     }
 };
 
-// A stretch of the sum over k: `resume` goes on from what `out` holds, `finish` applies the factors.
+// A stretch of the sum over k: `resume` continues from the values in `out`, `finish` applies the factors.
 struct Stretch {
     int64_t depth;
     bool resume;
     bool finish;
 };
 
-// The factor's elements p[k, i]: `across` apart for the next i, `down` for the next k.
+// The elements p[k, i] of a factor: consecutive i are `across` apart, consecutive k are `down` apart.
 struct Factor {
     const float *at;
     int64_t down;
     int64_t across;
 };
 
-// The same with the elements of one k side by side, which the compiler can then address without a register.
+// The same with the elements of one k contiguous, which the compiler can address without another register.
 struct PackedFactor {
     const float *at;
     int64_t down;
     static constexpr int64_t across = 1;
 };
 
-// sum_k p[k, i] q[k, j] for R rows i and V vectors of columns j. The widths are the distances between rows.
+// sum_k p[k, i] q[k, j] for R rows i and V vectors of columns j. The widths are row strides.
 template <int R, int V, class P>
 inline void tile(const Stretch stretch, P p, const float *q, int64_t q_width, const Store s, int64_t width) {
     Vector sum[R][V];

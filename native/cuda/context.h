@@ -1,10 +1,11 @@
-// A context on a GPU: a device, a stream, and the buffers it has given out. Host side only.
+// A context on a GPU: a device, a stream, and the buffers that it has allocated. Host side only.
 #pragma once
 
 #include <cinttypes>
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 
 #include "failure.h"
@@ -12,20 +13,20 @@
 
 namespace fcm {
 
-// What an operation finds on the device and the host has to know: numbers, none when nothing was found.
+// Findings of an operation on the device that the host has to read: positions, or kNothing if nothing was found.
 constexpr unsigned long long kNothing = ~0ull;
 struct Findings {
-    unsigned long long bad;           // the first thing that is not finite
+    unsigned long long bad;           // the first position that is not finite
     unsigned long long out_of_range;  // Newton-Schulz: the first matrix that left the range of float
-    unsigned long long next;          // Newton-Schulz: the next matrix to be taken
+    unsigned long long next;          // Newton-Schulz: the next matrix in the queue
 };
 
-// Room on the device for what an operation carries along; operations of one stream use it one after the other.
+// Scratch memory on the device for an operation; the operations of one stream use it one after the other.
 constexpr int64_t kScratchBytes = int64_t{1} << 20;
-// Pinned room for tables on their way to the device.
+// Pinned staging memory for tables that are copied to the device.
 constexpr int64_t kStagingBytes = int64_t{1} << 16;
 
-// CUDA said no. `what` was being done.
+// A CUDA call failed; `what` names the call.
 struct Failure {
     cudaError_t code;
     std::string what;
@@ -33,21 +34,21 @@ struct Failure {
 
 inline void check(cudaError_t code, const char *what) {
     if (code == cudaSuccess) return;
-    (void)cudaGetLastError();  // an error that has been reported must not be found again by the next launch
+    (void)cudaGetLastError();  // otherwise the next launch would report this error again
     throw Failure{code, what};
 }
 inline void check(cudaError_t code, const char *what, int64_t bytes) {
     if (code != cudaSuccess) check(code, (std::string(what) + " of " + std::to_string(bytes) + " bytes").c_str());
 }
 
-// After every launch; the sizes are for the words.
+// Called after every launch; the sizes are only used in the message.
 inline void launched(const char *kernel, int64_t clients, int64_t n) {
     const cudaError_t code = cudaGetLastError();
     if (code == cudaSuccess) return;
     throw Failure{code, std::string(kernel) + " of " + std::to_string(clients) + " x " + std::to_string(n)};
 }
 
-// Makes a device the thread's current one and puts back what was: other libraries live on the same thread.
+// Makes a device current on this thread and restores the previous one, because other libraries use the same thread.
 class OnDevice {
    public:
     explicit OnDevice(int device) : device_(device) {
@@ -76,11 +77,11 @@ struct fcm_context {
     const int device;
     int64_t memory_bytes = 0;
     int multiprocessors = 0;
-    int shared_bytes = 0;  // dynamic shared memory that a block can be given at most
+    int shared_bytes = 0;  // maximum dynamic shared memory of a block
     cudaStream_t stream = nullptr;
     cudaEvent_t mark = nullptr;          // for copies that another stream has to wait for
     fcm::Findings *findings = nullptr;   // on the device
-    fcm::Findings *found = nullptr;      // pinned: where they are read to
+    fcm::Findings *found = nullptr;      // pinned copy of the findings
     void *scratch = nullptr;             // kScratchBytes on the device
     void *staging = nullptr;             // kStagingBytes, pinned
 
@@ -111,23 +112,28 @@ static_assert(kKind == FCM_CUDA || kKind == FCM_CUDASIM, "a device of the header
 
 fcm_status fail_device(fcm_error *error, const char *function, int device, const Failure &failure) noexcept;
 
-// Everything an operation does on its context's device, after its arguments have been checked.
+// Runs an operation on its context's device. The body returns a status, or nothing if it reports errors only by exception.
 template <class Body>
 fcm_status on_device(const char *function, const fcm_context *context, fcm_error *error, Body &&body) {
     try {
         OnDevice here(context->device);
-        return body();
+        if constexpr (std::is_void_v<decltype(body())>) {
+            body();
+            return FCM_OK;
+        } else {
+            return body();
+        }
     } catch (const Failure &failure) {
         return fail_device(error, function, context->device, failure);
     }
 }
 
-// Nothing has been found yet, in stream order.
+// Resets the findings, in stream order.
 inline void forget(const fcm_context *context) {
     check(cudaMemsetAsync(context->findings, 0xff, sizeof(Findings), context->stream), "cudaMemsetAsync");
 }
 
-// Waits for the stream and says what was found.
+// Waits for the stream and returns the findings.
 inline Findings read_findings(const fcm_context *context) {
     check(cudaMemcpyAsync(context->found, context->findings, sizeof(Findings), cudaMemcpyDeviceToHost, context->stream),
           "cudaMemcpyAsync");
@@ -135,8 +141,8 @@ inline Findings read_findings(const fcm_context *context) {
     return *context->found;
 }
 
-// The grid of a kernel that strides over its tasks. Never a function of the device: nothing may depend on it anyway, and
-// this way a test runs what a user runs.
+// The grid of a kernel with a grid-stride loop. It never depends on the device: results must not depend on it anyway, and
+// tests run the same configuration as users.
 inline unsigned blocks_for(int64_t tasks) {
     constexpr int64_t kMostBlocks = 1 << 16;
     return static_cast<unsigned>(tasks < kMostBlocks ? tasks : kMostBlocks);
@@ -144,10 +150,5 @@ inline unsigned blocks_for(int64_t tasks) {
 
 // finite.cu: the first NaN or Inf in client order; waits for the stream.
 Place first_not_finite(const fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t stride);
-
-inline fcm_status fail_not_finite(const char *function, const char *name, Place place, fcm_error *error) {
-    return fail(error, FCM_NOT_FINITE, place, "%s: %s of client %" PRId64 " is not finite at element %" PRId64, function,
-                name, place.client, place.index);
-}
 
 }  // namespace fcm

@@ -1,11 +1,11 @@
-// What kernels share: how threads divide the elements of a batch, vector loads, and sums in a fixed order.
+// Shared device code: how threads divide the elements of a batch, vector loads, and sums in a fixed order.
 #pragma once
 
 #include <cstdint>
 
 #include "portable.h"
 
-// A parameter that a kernel indexes: without this word nvcc copies it to every thread's own memory first.
+// Marks a kernel parameter that is indexed; without it nvcc first copies the parameter to the local memory of every thread.
 #ifdef FCM_CUDASIM
 #define FCM_GRID_CONSTANT
 #else
@@ -18,7 +18,7 @@ constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 constexpr unsigned kWholeWarp = 0xffffffffu;
 
-// Elements of one client that a block takes at a time: four a thread, one vector load.
+// The elements of one client that a block processes at a time: four per thread, one vector load.
 constexpr int64_t kChunk = 4 * kThreads;
 
 __host__ __device__ inline int64_t parts_of(int64_t n, int64_t part) { return n / part + (n % part != 0 ? 1 : 0); }
@@ -46,9 +46,9 @@ __device__ __forceinline__ void store(float *to, const float (&value)[W]) {
     }
 }
 
-// op.at<W>(factor, client, j) for every element j of every client, four of them at a time where `vectors` allows;
-// factor = op.of(client) is worked out once a chunk. Tasks are chunks of all clients in one row, so neither many clients
-// nor long ones leave the limits of a grid.
+// Calls op.at<W>(factor, client, j) for every element j of every client, four elements at a time if `vectors` allows it;
+// factor = op.of(client) is computed once per chunk. Tasks are the chunks of all clients in one sequence, so neither many
+// clients nor long ones exceed the limits of a grid.
 template <class Op>
 __device__ __forceinline__ void for_scaled(int64_t clients, int64_t n, bool vectors, const Op &op) {
     const int64_t chunks = parts_of(n, kChunk);
@@ -82,14 +82,14 @@ struct Unscaled {
     }
 };
 
-// op.at<W>(client, j), for operations that are the same for every client.
+// Calls op.at<W>(client, j), for operations without a factor per client.
 template <class Op>
 __device__ __forceinline__ void for_elements(int64_t clients, int64_t n, bool vectors, const Op &op) {
     for_scaled(clients, n, vectors, Unscaled<Op>{op});
 }
 
-// The sum of all threads' values, in thread 0: a tree within each warp, then the warps in order. `partial` is shared and
-// free again when this returns.
+// The sum of all threads' values, returned to thread 0: a tree within each warp, then the warps in order. `partial` is in
+// shared memory and can be reused on return.
 __device__ __forceinline__ double block_sum(double value, double *partial) {
 #pragma unroll
     for (int distance = 16; distance > 0; distance /= 2) value += __shfl_down_sync(kWholeWarp, value, distance);
@@ -112,7 +112,7 @@ __device__ __forceinline__ bool not_finite(double value) {
 
 // ---- Host side ----
 
-// Whether every client's piece can be read four floats at a time.
+// Whether the piece of every client can be read four floats at a time.
 inline bool vector_aligned(const void *base, int64_t clients, int64_t stride) {
     return reinterpret_cast<uintptr_t>(base) % 16 == 0 && (clients == 1 || stride % 4 == 0);
 }

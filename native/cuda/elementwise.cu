@@ -1,11 +1,12 @@
-// The update rules that touch every element once. The arithmetic is that of the CPU's kernels, rounding by rounding, so
-// that both give the same bits: floats where they have floats, doubles where they have doubles, nothing fused.
+// The update rules that touch every element once: ema, compose_momentum, project, project_compose_momentum, adaptive_step,
+// average and triad. The arithmetic has the same precision and the same roundings as the CPU kernels (float where they use
+// float, double where they use double, nothing fused), so results are bit-identical to the CPU.
+#include <algorithm>
 #include <cmath>
 
-#include "arguments.h"
-#include "checks.h"
 #include "context.h"
 #include "device.h"
+#include "device_functions.h"
 
 namespace fcm {
 
@@ -32,7 +33,7 @@ struct Ema {
     }
 };
 
-// The contraction, of H as it is or of H brought into the ball first.
+// The contraction with H, which is optionally projected into the ball first.
 struct Compose {
     int64_t n;
     int64_t d;
@@ -44,7 +45,7 @@ struct Compose {
     int64_t v_stride;
     float *m;
     int64_t m_stride;
-    const double *norms;  // null where nothing is projected
+    const double *norms;  // null without projection
     double radius;
 
     template <int W, bool Scaled>
@@ -83,7 +84,7 @@ struct Compose {
         float again;
     };
 
-    // A scale below the range of float is applied in two factors that are not.
+    // A scale below the range of float is applied as two factors within the range.
     __device__ __forceinline__ Scale of(int64_t client) const {
         if (norms == nullptr || !(norms[client] > radius)) return {false, 1.0f, 1.0f};
         constexpr double kSmallest = 1e-30;
@@ -188,10 +189,10 @@ struct Triad {
     }
 };
 
-// The weights of a few clients travel with the launch; those of many are put where `listed` says.
+// The weights of up to kFewWeights clients are passed as a launch parameter; more weights are stored at `listed`.
 constexpr int64_t kFewWeights = 256;
 struct Weights {
-    const double *listed;  // null: those in `few`, or all 1 when `uniform`
+    const double *listed;  // null: the weights are in `few`, or all 1 if `uniform`
     int32_t uniform;
     double few[kFewWeights];
 };
@@ -227,7 +228,7 @@ struct Average {
 
 }  // namespace fcm
 
-// Kernels have C names without a namespace, so that what nvcc makes of them can be found by these names.
+// Kernels have C linkage and no namespace, so that they can be found by these names in the output of nvcc.
 using fcm::kNothing;
 using fcm::kThreads;
 
@@ -240,7 +241,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_compose(int64_t cli
     fcm::for_scaled(clients, op.n, vectors != 0, op);
 }
 
-// The same, unless a norm was found that is no number.
+// The same, unless check_norms found a norm that is not finite.
 extern "C" __global__ void __launch_bounds__(kThreads)
     fcm_k_project_compose(int64_t clients, int32_t vectors, fcm::Compose op, const fcm::Findings *findings) {
     if (findings->bad == kNothing) fcm::for_scaled(clients, op.n, vectors != 0, op);
@@ -251,7 +252,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     if (findings->bad == kNothing) fcm::for_scaled(clients, n, vectors != 0, op);
 }
 
-// Three blocks a multiprocessor, here and below: left alone, the compiler saves registers for more and spills them.
+// At least three blocks per multiprocessor, here and below: otherwise the compiler limits registers for more blocks and
+// spills.
 extern "C" __global__ void __launch_bounds__(kThreads, 3)
     fcm_k_adaptive_step(int64_t clients, int64_t n, int32_t vectors, fcm::AdaptiveStep op) {
     fcm::for_elements(clients, n, vectors != 0, op);
@@ -267,7 +269,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
     fcm::for_elements(1, n, vectors != 0, fcm::Average{clients, total, x, x_stride, &weights});
 }
 
-// The first client whose norm is no number.
+// Finds the first client whose norm is not finite.
 extern "C" __global__ void __launch_bounds__(kThreads)
     fcm_k_check_norms(int64_t clients, const double *norms, fcm::Findings *findings) {
     for (int64_t k = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; k < clients;
@@ -281,7 +283,7 @@ namespace {
 
 unsigned chunk_blocks(int64_t clients, int64_t n) { return blocks_for(clients * parts_of(n, kChunk)); }
 
-// Clients that may not be projected leave everybody as they were; the kernel that comes next looks at what is found here.
+// If the norm of any client is not finite, all clients stay unchanged: the kernel launched next checks the findings.
 void check_norms(const fcm_context *context, int64_t clients, const double *norms) {
     forget(context);
     LAUNCH(fcm_k_check_norms, blocks_for(parts_of(clients, kThreads)), kThreads, 0, context->stream, clients, norms,
@@ -305,190 +307,104 @@ bool compose_vectors(const Compose &op, int64_t clients) {
 }
 
 }  // namespace
-}  // namespace fcm
 
-using fcm::Arguments;
-using fcm::guarded;
-using fcm::launched;
-using fcm::on_device;
-using fcm::vector_aligned;
-
-fcm_status fcm_ema(fcm_context *context, int64_t clients, int64_t n, double a, const float *x, int64_t x_stride, float *y,
-                   int64_t y_stride, fcm_error *error) {
-    constexpr const char *function = "fcm_ema";
-    return guarded(function, error, [&] {
-        Arguments arguments(function, error);
-        arguments.context(context).sizes(clients, n).fraction("a", a);
-        arguments.read("x", x, clients, n, x_stride).write("y", y, clients, n, y_stride).disjoint();
-        if (!arguments.ok() || clients == 0 || n == 0) return arguments.status();
-        return on_device(function, context, error, [&] {
-            const fcm::Ema op{static_cast<float>(a), static_cast<float>(1.0 - a), x, x_stride, y, y_stride};
-            const bool vectors = vector_aligned(x, clients, x_stride) && vector_aligned(y, clients, y_stride);
-            LAUNCH(fcm_k_ema, fcm::chunk_blocks(clients, n), kThreads, 0, context->stream, clients, n, vectors, op);
-            launched("fcm_k_ema", clients, n);
-            return fcm_status{FCM_OK};
-        });
+fcm_status device::ema(fcm_context *context, int64_t clients, int64_t n, double a, const float *x, int64_t x_stride,
+                       float *y, int64_t y_stride, fcm_error *error) {
+    return on_device("fcm_ema", context, error, [&] {
+        const Ema op{static_cast<float>(a), static_cast<float>(1.0 - a), x, x_stride, y, y_stride};
+        const bool vectors = vector_aligned(x, clients, x_stride) && vector_aligned(y, clients, y_stride);
+        LAUNCH(fcm_k_ema, chunk_blocks(clients, n), kThreads, 0, context->stream, clients, n, vectors, op);
+        launched("fcm_k_ema", clients, n);
     });
 }
 
-fcm_status fcm_compose_momentum(fcm_context *context, int64_t clients, int64_t n, int64_t d, double b, const float *h,
-                                int64_t h_stride, const float *v, int64_t v_stride, float *m, int64_t m_stride,
-                                fcm_error *error) {
-    constexpr const char *function = "fcm_compose_momentum";
-    return guarded(function, error, [&] {
-        Arguments arguments(function, error);
-        arguments.context(context).sizes(clients, n).fraction("b", b);
-        const int64_t length_h = fcm::jacobian_length(arguments, n, d);
-        arguments.read("h", h, clients, length_h, h_stride)
-            .read("v", v, n > 0 ? clients : 0, d, v_stride)
-            .write("m", m, clients, n, m_stride)
-            .disjoint();
-        if (!arguments.ok() || clients == 0 || n == 0) return arguments.status();
-        return on_device(function, context, error, [&] {
-            // Without norms h is only read.
-            const fcm::Compose op{n, d, static_cast<float>(b), static_cast<float>(1.0 - b), const_cast<float *>(h), h_stride,
-                                  v, v_stride, m, m_stride, nullptr, 0.0};
-            LAUNCH(fcm_k_compose, fcm::chunk_blocks(clients, n), kThreads, 0, context->stream, clients,
-                   fcm::compose_vectors(op, clients), op);
-            launched("fcm_k_compose", clients, n);
-            return fcm_status{FCM_OK};
-        });
+fcm_status device::compose_momentum(fcm_context *context, int64_t clients, int64_t n, int64_t d, double b, const float *h,
+                                    int64_t h_stride, const float *v, int64_t v_stride, float *m, int64_t m_stride,
+                                    fcm_error *error) {
+    return on_device("fcm_compose_momentum", context, error, [&] {
+        // Without norms, h is only read.
+        const Compose op{n, d, static_cast<float>(b), static_cast<float>(1.0 - b), const_cast<float *>(h), h_stride, v,
+                         v_stride, m, m_stride, nullptr, 0.0};
+        LAUNCH(fcm_k_compose, chunk_blocks(clients, n), kThreads, 0, context->stream, clients, compose_vectors(op, clients),
+               op);
+        launched("fcm_k_compose", clients, n);
     });
 }
 
-fcm_status fcm_project_compose_momentum(fcm_context *context, int64_t clients, int64_t n, int64_t d, double radius,
-                                        const double *norms, double b, float *h, int64_t h_stride, const float *v,
-                                        int64_t v_stride, float *m, int64_t m_stride, fcm_error *error) {
-    constexpr const char *function = "fcm_project_compose_momentum";
-    return guarded(function, error, [&] {
-        Arguments arguments(function, error);
-        arguments.context(context).sizes(clients, n).fraction("b", b);
-        const int64_t length_h = fcm::jacobian_length(arguments, n, d);
-        arguments.write("h", h, clients, length_h, h_stride)
-            .read("v", v, n > 0 ? clients : 0, d, v_stride)
-            .write("m", m, clients, n, m_stride);
-        fcm::projection(arguments, clients, n, radius, norms).disjoint();
-        if (!arguments.ok() || clients == 0 || n == 0) return arguments.status();
-        return on_device(function, context, error, [&] {
-            fcm::check_norms(context, clients, norms);
-            const fcm::Compose op{n, d, static_cast<float>(b), static_cast<float>(1.0 - b), h, h_stride, v, v_stride, m,
-                                  m_stride, norms, radius};
-            LAUNCH(fcm_k_project_compose, fcm::chunk_blocks(clients, n), kThreads, 0, context->stream, clients,
-                   fcm::compose_vectors(op, clients), op, context->findings);
-            launched("fcm_k_project_compose", clients, n);
-            return fcm::say_bad_norm(function, context, norms, error);
-        });
+fcm_status device::project_compose_momentum(fcm_context *context, int64_t clients, int64_t n, int64_t d, double radius,
+                                            const double *norms, double b, float *h, int64_t h_stride, const float *v,
+                                            int64_t v_stride, float *m, int64_t m_stride, fcm_error *error) {
+    return on_device("fcm_project_compose_momentum", context, error, [&] {
+        check_norms(context, clients, norms);
+        const Compose op{n, d, static_cast<float>(b), static_cast<float>(1.0 - b), h, h_stride, v, v_stride, m, m_stride,
+                         norms, radius};
+        LAUNCH(fcm_k_project_compose, chunk_blocks(clients, n), kThreads, 0, context->stream, clients,
+               compose_vectors(op, clients), op, context->findings);
+        launched("fcm_k_project_compose", clients, n);
+        return say_bad_norm("fcm_project_compose_momentum", context, norms, error);
     });
 }
 
-fcm_status fcm_project(fcm_context *context, int64_t clients, int64_t n, double radius, const double *norms, float *x,
-                       int64_t x_stride, fcm_error *error) {
-    constexpr const char *function = "fcm_project";
-    return guarded(function, error, [&] {
-        Arguments arguments(function, error);
-        arguments.context(context).sizes(clients, n).write("x", x, clients, n, x_stride);
-        fcm::projection(arguments, clients, n, radius, norms).disjoint();
-        if (!arguments.ok() || clients == 0 || n == 0) return arguments.status();
-        return on_device(function, context, error, [&] {
-            fcm::check_norms(context, clients, norms);
-            LAUNCH(fcm_k_project, fcm::chunk_blocks(clients, n), kThreads, 0, context->stream, clients, n,
-                   vector_aligned(x, clients, x_stride), fcm::Project{radius, norms, x, x_stride}, context->findings);
-            launched("fcm_k_project", clients, n);
-            return fcm::say_bad_norm(function, context, norms, error);
-        });
+fcm_status device::project(fcm_context *context, int64_t clients, int64_t n, double radius, const double *norms, float *x,
+                           int64_t x_stride, fcm_error *error) {
+    return on_device("fcm_project", context, error, [&] {
+        check_norms(context, clients, norms);
+        LAUNCH(fcm_k_project, chunk_blocks(clients, n), kThreads, 0, context->stream, clients, n,
+               vector_aligned(x, clients, x_stride), Project{radius, norms, x, x_stride}, context->findings);
+        launched("fcm_k_project", clients, n);
+        return say_bad_norm("fcm_project", context, norms, error);
     });
 }
 
-fcm_status fcm_adaptive_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double beta1, double beta2,
-                             double epsilon, double eta, const float *delta, int64_t delta_stride, float *m, int64_t m_stride,
-                             float *v, int64_t v_stride, float *w, int64_t w_stride, fcm_error *error) {
-    constexpr const char *function = "fcm_adaptive_step";
-    return guarded(function, error, [&] {
-        Arguments arguments(function, error);
-        arguments.context(context).sizes(clients, n);
-        arguments.require(rule == FCM_ADAM || rule == FCM_YOGI, "there is no adaptive rule %d", rule)
-            .decay("beta1", beta1)
-            .decay("beta2", beta2)
-            .require(epsilon > 0.0 && std::isfinite(epsilon), "epsilon = %g is not a positive number", epsilon)
-            .require(std::isfinite(eta), "eta = %g is not finite", eta)
-            .read("delta", delta, clients, n, delta_stride)
-            .write("m", m, clients, n, m_stride)
-            .write("v", v, clients, n, v_stride)
-            .write("w", w, clients, n, w_stride)
-            .disjoint();
-        if (!arguments.ok() || clients == 0 || n == 0) return arguments.status();
-        return on_device(function, context, error, [&] {
-            const fcm::AdaptiveStep op{rule == FCM_YOGI, beta1, beta2, epsilon,  eta, delta,   delta_stride, m,
-                                       m_stride,         v,     v_stride, w, w_stride};
-            const bool vectors = vector_aligned(delta, clients, delta_stride) && vector_aligned(m, clients, m_stride) &&
-                                 vector_aligned(v, clients, v_stride) && vector_aligned(w, clients, w_stride);
-            LAUNCH(fcm_k_adaptive_step, fcm::chunk_blocks(clients, n), kThreads, 0, context->stream, clients, n,
-                   vectors, op);
-            launched("fcm_k_adaptive_step", clients, n);
-            return fcm_status{FCM_OK};
-        });
+fcm_status device::adaptive_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double beta1, double beta2,
+                                 double epsilon, double eta, const float *delta, int64_t delta_stride, float *m,
+                                 int64_t m_stride, float *v, int64_t v_stride, float *w, int64_t w_stride,
+                                 fcm_error *error) {
+    return on_device("fcm_adaptive_step", context, error, [&] {
+        const AdaptiveStep op{rule == FCM_YOGI, beta1, beta2, epsilon, eta, delta, delta_stride, m, m_stride, v, v_stride, w,
+                              w_stride};
+        const bool vectors = vector_aligned(delta, clients, delta_stride) && vector_aligned(m, clients, m_stride) &&
+                             vector_aligned(v, clients, v_stride) && vector_aligned(w, clients, w_stride);
+        LAUNCH(fcm_k_adaptive_step, chunk_blocks(clients, n), kThreads, 0, context->stream, clients, n, vectors, op);
+        launched("fcm_k_adaptive_step", clients, n);
     });
 }
 
-fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n, const double *weights, float *x, int64_t x_stride,
-                       fcm_error *error) {
-    constexpr const char *function = "fcm_average";
-    return guarded(function, error, [&] {
-        constexpr int64_t kMostWeights = fcm::kScratchBytes / fcm::kDouble;
-        Arguments arguments(function, error);
-        arguments.context(context).sizes(clients, n).write("x", x, clients, n, x_stride);
-        if (weights != nullptr) arguments.batch("weights", weights, 1, clients, clients, fcm::kDouble, false);
-        arguments.disjoint();
-        if (!arguments.ok() || clients == 0 || n == 0) return arguments.status();
-        auto total = static_cast<double>(clients);
-        fcm::Weights carried{};
+fcm_status device::average(fcm_context *context, int64_t clients, int64_t n, const double *weights, float *x,
+                           int64_t x_stride, fcm_error *error) {
+    constexpr int64_t kDouble = sizeof(double);
+    constexpr int64_t kMostWeights = kScratchBytes / kDouble;
+    if (weights != nullptr && clients > kMostWeights) {
+        return fail(error, FCM_UNSUPPORTED, {}, "fcm_average: %" PRId64 " weights; a GPU takes %" PRId64 " at most", clients,
+                    kMostWeights);
+    }
+    return on_device("fcm_average", context, error, [&] {
+        Weights carried{};
         carried.uniform = weights == nullptr;
-        if (weights != nullptr) {
-            total = 0.0;
-            for (int64_t k = 0; k < clients; ++k) {
-                arguments.require(std::isfinite(weights[k]) && weights[k] >= 0.0,
-                                  "weight %" PRId64 " is %g, not a number >= 0", k, weights[k]);
-                total += weights[k];
-                if (clients <= fcm::kFewWeights) carried.few[k] = weights[k];
-            }
-            arguments.require(total > 0.0 && std::isfinite(total), "the weights sum to %g", total);
-            if (!arguments.ok()) return arguments.status();
-            if (clients > kMostWeights) {
-                return fcm::fail(error, FCM_UNSUPPORTED, {}, "%s: %" PRId64 " weights; a GPU takes %" PRId64 " at most",
-                                 function, clients, kMostWeights);
-            }
+        if (weights != nullptr && clients <= kFewWeights) {
+            std::copy(weights, weights + clients, carried.few);
+        } else if (weights != nullptr) {
+            // The source is pageable memory, so the call returns after the weights have been read, and the caller may reuse
+            // them.
+            check(cudaMemcpyAsync(context->scratch, weights, static_cast<size_t>(clients) * sizeof(double),
+                                  cudaMemcpyHostToDevice, context->stream),
+                  "cudaMemcpyAsync", clients * kDouble);
+            carried.listed = static_cast<const double *>(context->scratch);
         }
-        return on_device(function, context, error, [&] {
-            if (weights != nullptr && clients > fcm::kFewWeights) {
-                // From pageable memory: the call returns when the weights have been read, so they are the caller's again.
-                fcm::check(cudaMemcpyAsync(context->scratch, weights, static_cast<size_t>(clients) * sizeof(double),
-                                           cudaMemcpyHostToDevice, context->stream),
-                           "cudaMemcpyAsync", clients * fcm::kDouble);
-                carried.listed = static_cast<const double *>(context->scratch);
-            }
-            LAUNCH(fcm_k_average, fcm::chunk_blocks(1, n), kThreads, 0, context->stream, n,
-                   vector_aligned(x, clients, x_stride), clients, total, x, x_stride, carried);
-            launched("fcm_k_average", clients, n);
-            return fcm_status{FCM_OK};
-        });
+        LAUNCH(fcm_k_average, chunk_blocks(1, n), kThreads, 0, context->stream, n, vector_aligned(x, clients, x_stride),
+               clients, total_weight(clients, weights), x, x_stride, carried);
+        launched("fcm_k_average", clients, n);
     });
 }
 
-// A GPU writes whole sectors past its caches anyway, so non_temporal changes nothing here.
-fcm_status fcm_triad(fcm_context *context, int64_t n, float s, const float *b, const float *c, float *a, int32_t,
-                     fcm_error *error) {
-    constexpr const char *function = "fcm_triad";
-    return guarded(function, error, [&] {
-        Arguments arguments(function, error);
-        arguments.context(context).sizes(1, n);
-        arguments.read("b", b, 1, n, n).read("c", c, 1, n, n).write("a", a, 1, n, n).disjoint();
-        if (!arguments.ok() || n == 0) return arguments.status();
-        return on_device(function, context, error, [&] {
-            const bool vectors = vector_aligned(a, 1, n) && vector_aligned(b, 1, n) && vector_aligned(c, 1, n);
-            LAUNCH(fcm_k_triad, fcm::chunk_blocks(1, n), kThreads, 0, context->stream, n, vectors,
-                   fcm::Triad{s, b, c, a});
-            launched("fcm_k_triad", 1, n);
-            return fcm_status{FCM_OK};
-        });
+// A GPU writes whole sectors to memory anyway, so non_temporal has no effect here.
+fcm_status device::triad(fcm_context *context, int64_t n, float s, const float *b, const float *c, float *a, int32_t,
+                         fcm_error *error) {
+    return on_device("fcm_triad", context, error, [&] {
+        const bool vectors = vector_aligned(a, 1, n) && vector_aligned(b, 1, n) && vector_aligned(c, 1, n);
+        LAUNCH(fcm_k_triad, chunk_blocks(1, n), kThreads, 0, context->stream, n, vectors, Triad{s, b, c, a});
+        launched("fcm_k_triad", 1, n);
     });
 }
+
+}  // namespace fcm

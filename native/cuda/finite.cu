@@ -1,7 +1,7 @@
-// Where the first NaN or Inf is.
-#include "arguments.h"
+// Finds the first NaN or Inf in client order. The result is deterministic: an atomic minimum over positions.
 #include "context.h"
 #include "device.h"
+#include "device_functions.h"
 
 namespace fcm {
 
@@ -11,7 +11,7 @@ struct FirstNotFinite {
     int64_t stride;
     unsigned long long *first;
 
-    // The least of these wins, whoever finds it first: client after client, element after element.
+    // The smallest position in client order is the result, regardless of which thread finds it first.
     template <int W>
     __device__ __forceinline__ void at(int64_t client, int64_t j) const {
         float value[W];
@@ -36,7 +36,7 @@ namespace fcm {
 
 Place first_not_finite(const fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t stride) {
     if (clients == 0 || n == 0) return {};
-    // One vector for all clients: if the first has nothing, nobody has.
+    // All clients share one vector, so checking the first client is enough.
     const int64_t different = stride == 0 ? 1 : clients;
     forget(context);
     LAUNCH(fcm_k_first_not_finite, blocks_for(different * parts_of(n, kChunk)), kThreads, 0, context->stream, different,
@@ -48,22 +48,13 @@ Place first_not_finite(const fcm_context *context, int64_t clients, int64_t n, c
     return {at / n, -1, at % n};
 }
 
-}  // namespace fcm
-
-fcm_status fcm_all_finite(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride, int64_t *client,
-                          int64_t *index, fcm_error *error) {
-    constexpr const char *function = "fcm_all_finite";
-    return fcm::guarded(function, error, [&] {
-        fcm::Arguments arguments(function, error);
-        arguments.context(context).sizes(clients, n);
-        arguments.require(client != nullptr && index != nullptr, "the place for the answer is null");
-        arguments.read("x", x, clients, n, x_stride);
-        if (!arguments.ok()) return arguments.status();
-        return fcm::on_device(function, context, error, [&] {
-            const fcm::Place place = fcm::first_not_finite(context, clients, n, x, x_stride);
-            *client = place.client;
-            *index = place.index;
-            return fcm_status{FCM_OK};
-        });
+fcm_status device::all_finite(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride,
+                              int64_t *client, int64_t *index, fcm_error *error) {
+    return on_device("fcm_all_finite", context, error, [&] {
+        const Place place = first_not_finite(context, clients, n, x, x_stride);
+        *client = place.client;
+        *index = place.index;
     });
 }
+
+}  // namespace fcm

@@ -1,14 +1,12 @@
-// Matrix products of any size, for where cuBLAS is missing. Every element is one chain of fused multiply-adds in the order
-// of k, so the bits are those of the CPU's products, whatever the tiles.
-#include <cmath>
-
-#include "arguments.h"
+// Matrix products of any size, used if cuBLAS is not available. Every element is one chain of fused multiply-adds in the
+// order of k, so results do not depend on the tiles and are bit-identical to the CPU's products with AVX2 or AVX-512.
 #include "context.h"
 #include "device.h"
+#include "device_functions.h"
 
 namespace fcm {
 
-// A block makes a square of the result, a thread 4 x 4 of it, from slices of A and B that pass through shared memory.
+// A block computes a square of the result, and a thread 4 x 4 elements of it, from slices of A and B in shared memory.
 constexpr int kTile = 64;
 constexpr int kSlice = 16;
 constexpr int kPatch = 4;
@@ -32,14 +30,14 @@ struct Product {
     float base_factor;
     View a;
     View b;
-    const float *base;  // null for none
+    const float *base;  // may be null
     int64_t base_stride;
     float *out;
     int64_t out_stride;
 };
 
-// slice[k][i] = V(from + i, k) for vectors i along `step` and depth k along `along`; zero outside. Threads go along the
-// shorter stride, so that memory is read in order.
+// slice[k][i] = V(from + i, k) for vectors i with stride `step` and depth k with stride `along`; zero outside. Threads run
+// along the smaller stride, so that memory accesses are coalesced.
 __device__ __forceinline__ void load_slice(float (&slice)[kSlice][kTile + kPatch], const float *matrix, int64_t from,
                                            int64_t count, int64_t step, int64_t k, int64_t depth, int64_t along) {
     const int thread = static_cast<int>(threadIdx.x);
@@ -52,11 +50,12 @@ __device__ __forceinline__ void load_slice(float (&slice)[kSlice][kTile + kPatch
     }
 }
 
-// Tiles of the upper triangle, row after row: how many there are, and where number `t` is.
+// The tiles of the upper triangle, row by row: their number, and the position of tile `t`.
 __host__ __device__ inline int64_t triangle(int64_t side) { return side % 2 == 0 ? side / 2 * (side + 1) : (side + 1) / 2 * side; }
 
 __device__ __forceinline__ void triangle_place(int64_t t, int64_t side, int64_t &row, int64_t &col) {
-    // Rows before `row` hold row * side - row (row - 1) / 2 tiles. The root may be off by one; it is put right below.
+    // The rows before `row` hold row * side - row (row - 1) / 2 tiles. The square root may be off by one; this is corrected
+    // below.
     const double b = 2.0 * static_cast<double>(side) + 1.0;
     row = static_cast<int64_t>((b - sqrt(b * b - 8.0 * static_cast<double>(t))) / 2.0);
     while (row > 0 && row * side - row * (row - 1) / 2 > t) --row;
@@ -76,7 +75,7 @@ __device__ __forceinline__ void product_tile(const Product &p, int64_t client, i
         load_slice(a_slice, a, top, p.rows, p.a.row, k, p.depth, p.a.col);
         load_slice(b_slice, b, left, p.cols, p.b.col, k, p.depth, p.b.row);
         __syncthreads();
-        // The zeros past the end of the depth would turn a sum of -0 into 0: they are left out.
+        // The zeros past the end of the depth are skipped, because adding them would turn a sum of -0 into 0.
         const int deep = p.depth - k < kSlice ? static_cast<int>(p.depth - k) : kSlice;
 #pragma unroll 4
         for (int d = 0; d < deep; ++d) {
@@ -99,7 +98,7 @@ __device__ __forceinline__ void product_tile(const Product &p, int64_t client, i
         for (int j = 0; j < kPatch; ++j) {
             const int64_t row = top + i0 + i;
             const int64_t col = left + j0 + j;
-            // Of a symmetric result the upper triangle counts, and is mirrored.
+            // Of a symmetric result, the upper triangle is computed and mirrored.
             if (row >= p.rows || col >= p.cols || (p.symmetric != 0 && col < row)) continue;
             float value = p.product_factor * sum[i][j];
             if (base != nullptr) value = fmaf(p.base_factor, base[row * p.cols + col], value);
@@ -117,7 +116,7 @@ using fcm::kThreads;
 using fcm::kTile;
 
 extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_multiply(fcm::Product p) {
-    // The padding keeps rows aligned for vector loads and spreads the columns over the banks.
+    // The padding keeps rows aligned for vector loads and distributes columns over the banks.
     SHARED(__align__(16) float, a_slice, [kSlice][kTile + kPatch]);
     SHARED(__align__(16) float, b_slice, [kSlice][kTile + kPatch]);
     const int64_t down = fcm::parts_of(p.rows, kTile);
@@ -134,69 +133,37 @@ extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_multiply(fcm::Produ
 }
 
 namespace fcm {
-namespace {
-
-constexpr int64_t kMostSide = int64_t{1} << 31;
-
-}  // namespace
-}  // namespace fcm
-
-using fcm::Arguments;
-
-// The slices lie in shared memory: no room is needed.
-fcm_status fcm_multiply_workspace(const fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int64_t depth,
-                                  int64_t *bytes, fcm_error *error) {
-    Arguments arguments("fcm_multiply_workspace", error);
-    arguments.context(context).require(bytes != nullptr, "the place for the answer is null");
-    arguments.require(clients >= 0 && rows >= 0 && cols >= 0 && depth >= 0, "a size is negative");
-    arguments.require(rows < fcm::kMostSide && cols < fcm::kMostSide && depth < fcm::kMostSide, "a side is over 2^31");
-    if (arguments.ok()) *bytes = 0;
-    return arguments.status();
+// The slices are in shared memory, so no workspace is needed.
+fcm_status device::multiply_workspace(const fcm_context *, int64_t, int64_t, int64_t, int64_t, int64_t *bytes, fcm_error *) {
+    *bytes = 0;
+    return FCM_OK;
 }
 
-fcm_status fcm_multiply(fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int64_t depth, int32_t symmetric,
-                        double product_factor, const float *a, int64_t a_stride, int64_t a_row, int64_t a_col, const float *b,
-                        int64_t b_stride, int64_t b_row, int64_t b_col, double base_factor, const float *base,
-                        int64_t base_stride, float *out, int64_t out_stride, void *workspace, int64_t workspace_bytes,
-                        fcm_error *error) {
-    constexpr const char *function = "fcm_multiply";
-    return fcm::guarded(function, error, [&] {
-        Arguments arguments(function, error);
-        arguments.context(context)
-            .require(clients >= 0 && rows >= 0 && cols >= 0, "a size is negative")
-            .require(depth >= 1, "depth = %" PRId64 " is less than 1", depth)
-            .require(rows < fcm::kMostSide && cols < fcm::kMostSide && depth < fcm::kMostSide, "a side is over 2^31")
-            .require(symmetric == 0 || rows == cols, "a symmetric result is not %" PRId64 " x %" PRId64, rows, cols)
-            .require(std::isfinite(product_factor) && std::isfinite(base_factor), "a factor is not finite");
-        const bool empty = clients <= 0 || rows <= 0 || cols <= 0;
-        if (arguments.ok() && !empty) {
-            arguments.view("a", a, clients, a_stride, rows, depth, a_row, a_col, sizeof(float), false);
-            arguments.view("b", b, clients, b_stride, depth, cols, b_row, b_col, sizeof(float), false);
-            if (base != nullptr) arguments.read("base", base, clients, rows * cols, base_stride);
-            arguments.write("out", out, clients, rows * cols, out_stride);
-            arguments.workspace(workspace, workspace_bytes, 0).disjoint();
-        }
-        if (!arguments.ok() || empty) return arguments.status();
-        return fcm::on_device(function, context, error, [&] {
-            const fcm::Product p{clients,
-                                 rows,
-                                 cols,
-                                 depth,
-                                 symmetric != 0,
-                                 static_cast<float>(product_factor),
-                                 static_cast<float>(base_factor),
-                                 {a, a_stride, a_row, a_col},
-                                 {b, b_stride, b_row, b_col},
-                                 base,
-                                 base_stride,
-                                 out,
-                                 out_stride};
-            const int64_t down = fcm::parts_of(rows, kTile);
-            const int64_t across = fcm::parts_of(cols, kTile);
-            const int64_t tiles = symmetric != 0 ? fcm::triangle(across) : down * across;
-            LAUNCH(fcm_k_multiply, fcm::blocks_for(clients * tiles), kThreads, 0, context->stream, p);
-            fcm::launched("fcm_k_multiply", clients, rows * cols);
-            return fcm_status{FCM_OK};
-        });
+fcm_status device::multiply(fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int64_t depth,
+                            int32_t symmetric, double product_factor, const float *a, int64_t a_stride, int64_t a_row,
+                            int64_t a_col, const float *b, int64_t b_stride, int64_t b_row, int64_t b_col,
+                            double base_factor, const float *base, int64_t base_stride, float *out, int64_t out_stride,
+                            void *, int64_t, fcm_error *error) {
+    return on_device("fcm_multiply", context, error, [&] {
+        const Product p{clients,
+                        rows,
+                        cols,
+                        depth,
+                        symmetric != 0,
+                        static_cast<float>(product_factor),
+                        static_cast<float>(base_factor),
+                        {a, a_stride, a_row, a_col},
+                        {b, b_stride, b_row, b_col},
+                        base,
+                        base_stride,
+                        out,
+                        out_stride};
+        const int64_t down = parts_of(rows, kTile);
+        const int64_t across = parts_of(cols, kTile);
+        const int64_t tiles = symmetric != 0 ? triangle(across) : down * across;
+        LAUNCH(fcm_k_multiply, blocks_for(clients * tiles), kThreads, 0, context->stream, p);
+        launched("fcm_k_multiply", clients, rows * cols);
     });
 }
+
+}  // namespace fcm

@@ -1,42 +1,42 @@
-// Newton-Schulz of many small matrices of mixed shapes, the whole iteration of all of them in one launch.
+// Newton-Schulz for many small matrices of mixed shapes, with the whole iteration of all matrices in one launch.
 //
-// A block of threads takes one matrix after the other from a common queue, the dearest first. While it works on one, it
+// A block of threads takes one matrix after the other from a common queue, the most expensive first. During the iteration it
 // holds Y = X^T (`length` rows, the long side, of `width` floats, the short side padded with zeros), so that X X^T = Y^T Y
-// and B X = (Y B)^T both run along rows. What of it stays in shared memory depends on what fits:
-//   kResident    Y and the Gram matrix: global memory is touched at the beginning and the end only
-//   kStreamY     the Gram matrix; Y lies in the workspace and passes through in panels, twice a step
-//   kStreamAll   neither; both pass through in panels (a short side near 128 on the GPUs with least shared memory)
-// The polynomial of the Gram matrix takes the Gram matrix's own place.
+// and B X = (Y B)^T both run along rows. The size of shared memory decides what is kept there:
+//   kResident    Y and the Gram matrix: global memory is only accessed at the beginning and at the end
+//   kStreamY     the Gram matrix; Y is in the workspace and streamed in panels, twice per step
+//   kStreamAll   neither; both are streamed in panels (a short side near 128 on the GPUs with the least shared memory)
+// The polynomial of the Gram matrix overwrites the Gram matrix.
 //
-// Every element of a product is one chain of fused multiply-adds in the order of k, as on the CPU, so a result depends
-// neither on what fits nor on the device, and is the CPU's but for the last bit of the norm. Of symmetric products one
-// triangle is computed, in square register tiles that the threads divide among themselves, and mirrored.
+// Every element of a product is one chain of fused multiply-adds in the order of k, as on the CPU. A result therefore does
+// not depend on the level or on the device, and it equals the CPU's except for the last bit of the norm. Of symmetric
+// products one triangle is computed, in square register tiles that are distributed over the threads, and mirrored.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
-#include "arguments.h"
 #include "context.h"
 #include "device.h"
+#include "device_functions.h"
 
 namespace fcm {
 
 constexpr int kGroups = 16;    // threads along each side of a product
-constexpr int kPanel = 32;     // rows of Y or of the Gram matrix that pass through shared memory together
-constexpr int kNarrow = 64;    // short sides up to this have register tiles of up to 4 x 4, longer ones of 8 x 8
-constexpr int kPad = 4;        // after each row of Y in shared memory: keeps vectors aligned, spreads rows over the banks
+constexpr int kPanel = 32;     // rows of Y or of the Gram matrix that are streamed through shared memory together
+constexpr int kNarrow = 64;    // short sides up to this use register tiles of up to 4 x 4, longer ones of 8 x 8
+constexpr int kPad = 4;        // after each row of Y in shared memory: aligns vectors and distributes rows over the banks
 constexpr int kHead = 12;      // floats at the start of shared memory, for a Head
 static_assert(kGroups * kGroups == kThreads, "a thread a tile");
 
-// Rows of Y that a thread moves at a time: with the columns of its tile, as many sums as its registers hold.
+// The rows of Y that a thread updates at a time; times the columns of its tile, as many sums as its registers hold.
 __host__ __device__ constexpr int rows_a_thread(int width) { return width > kNarrow ? 4 : 8; }
 
 enum Level : int { kResident = 0, kStreamY = 1, kStreamAll = 2 };
 
 struct Shape {
-    int side;        // short
-    int width;       // side, padded to whole vectors
-    int64_t length;  // long
+    int side;        // short side
+    int width;       // short side padded to whole vectors
+    int64_t length;  // long side
 };
 
 __host__ __device__ inline Shape shape_of(const fcm_matrix_block &block) {
@@ -52,8 +52,8 @@ __host__ __device__ inline double cost_of(const fcm_matrix_block &block) {
            (3.0 * static_cast<double>(s.length) + static_cast<double>(s.width));
 }
 
-// Floats of shared memory behind the head. A panel of Y is either kPanel whole rows, or kPanel columns of the rows that are
-// moved together.
+// Floats of shared memory after the head. A panel of Y is either kPanel whole rows, or kPanel columns of the rows that are
+// updated together.
 __host__ __device__ inline int64_t panel_floats(const Shape &s) {
     const int64_t rows = kPanel * (s.width + kPad);
     const int64_t columns = kGroups * rows_a_thread(s.width) * (kPanel + kPad);
@@ -69,7 +69,7 @@ __host__ __device__ inline Level level_of(const Shape &s, int64_t available) {
     if (shared_floats(s, kResident) <= available) return kResident;
     return shared_floats(s, kStreamY) <= available ? kStreamY : kStreamAll;
 }
-// Floats of the workspace for what does not stay.
+// Floats of the workspace for the data that is not kept in shared memory.
 __host__ __device__ inline int64_t stream_floats(const Shape &s, Level level) {
     if (level == kResident) return 0;
     const int64_t gram = static_cast<int64_t>(s.width) * s.width;
@@ -92,25 +92,25 @@ struct Schulz {
     const fcm_matrix_block *blocks;
     int64_t *order;
     double *norms;
-    float *stream;           // for each block of the grid, stream_stride floats
+    float *stream;           // stream_stride floats for each block of the grid
     int64_t stream_stride;
-    int64_t shared_floats;   // what a matrix may use
+    int64_t shared_floats;   // shared memory available to a matrix
     Findings *findings;
 };
 
-// The matrix that a block works on, at the start of its shared memory. Every phase reads it anew: what was known of it
-// before would only occupy registers that the sums need.
+// The matrix that a block works on, stored at the start of its shared memory. Every phase reads it again, because keeping
+// the values would occupy registers that the sums need.
 struct Head {
     unsigned long long task;
     int64_t length;
     int side;
     int width;
     Level level;
-    int steps;  // none for a matrix of zeros
+    int steps;  // 0 for a matrix of zeros
 };
 static_assert(sizeof(Head) <= kHead * sizeof(float), "the head has room");
 
-// Where the parts of a matrix lie; level says which of them mean something.
+// The addresses of the parts of a matrix; `level` determines which of them are valid.
 struct Work {
     Shape shape;
     Level level;
@@ -140,8 +140,8 @@ __device__ __forceinline__ Work work_of(const Schulz &s, float *shared) {
 
 __device__ __forceinline__ int minimum(int64_t a, int64_t b) { return static_cast<int>(a < b ? a : b); }
 
-// Row or column number `i` of a tile of T. The wide tiles are two halves far apart, so that neighbouring threads read
-// neighbouring vectors: no two of them meet on a bank.
+// The index of row or column `i` of a tile of T. Wide tiles consist of two halves that are far apart, so that neighbouring
+// threads read neighbouring vectors without bank conflicts.
 template <int T>
 __device__ __forceinline__ int place_in_tile(int tile, int i, int width) {
     if constexpr (T == 8) return i < 4 ? 4 * tile + i : width / 2 + 4 * tile + i - 4;
@@ -169,7 +169,7 @@ __device__ __forceinline__ void load_tile(const float *row, int tile, int width,
     }
 }
 
-// `count` rows of the workspace into shared memory, `to_stride` floats apart there.
+// Copies `count` rows of the workspace to shared memory, where rows are `to_stride` floats apart.
 __device__ __forceinline__ void fetch_rows(float *to, int to_stride, const float *from, int width, int count) {
     const int vectors = width / 4;
 #pragma unroll 1
@@ -198,8 +198,8 @@ __device__ __forceinline__ void add_squares(float (&sum)[T][T], const float *q, 
     }
 }
 
-// The Gram matrix, or in its place (`poly`) b A + c A A. A tile below the diagonal that is not computed is the mirror of one
-// that is; within a tile on the diagonal, so is the lower half. `to` is read and written by one thread an element.
+// Stores the Gram matrix, or b A + c A A in its place (`poly`). A tile below the diagonal is the mirror image of a computed
+// one, and so is the lower half of a tile on the diagonal. Each element of `to` is read and written by a single thread.
 template <int T>
 __device__ __forceinline__ void store_tile(float *to, const float (&sum)[T][T], int row, int col, int width, bool poly,
                                            float b, float c) {
@@ -222,7 +222,7 @@ __device__ __forceinline__ void symmetric_product(const Schulz &s, float *shared
     const Work work = work_of(s, shared);
     const int width = work.shape.width;
     const int tiles = width / T;
-    // The threads take the tiles of the upper triangle, row after row.
+    // The tiles of the upper triangle are assigned to the threads row by row.
     int row = 0;
     int col = static_cast<int>(threadIdx.x);
     while (row < tiles && col >= tiles - row) {
@@ -257,7 +257,7 @@ __device__ __forceinline__ void symmetric_product(const Schulz &s, float *shared
     __syncthreads();
 }
 
-// sum += Y B over `depth` columns of Y, for a thread's rows of Y, which start at y + offset[r], and columns of B.
+// sum += Y B over `depth` columns of Y, for a thread's rows of Y, which start at y + offset[r], and its columns of B.
 template <int T, int R>
 __device__ __forceinline__ void add_product(float (&sum)[R][T], const float *y, const int (&offset)[R], const float *b,
                                             int depth, int col, int width) {
@@ -289,7 +289,7 @@ __device__ __forceinline__ void add_product(float (&sum)[R][T], const float *y, 
     }
 }
 
-// Y = a Y + sum for a thread's rows and columns; says whether something left the range of float.
+// Y = a Y + sum for a thread's rows and columns; returns whether a value left the range of float.
 template <int T, int R>
 __device__ __forceinline__ bool move_rows(float *y, int stride, const float (&sum)[R][T], float a, int group, int rows,
                                           int col, int width) {
@@ -309,7 +309,7 @@ __device__ __forceinline__ bool move_rows(float *y, int stride, const float (&su
     return bad;
 }
 
-// Y = a Y + Y B, some rows at a time: once all threads hold their sums, nobody needs the old rows.
+// Y = a Y + Y B, a group of rows at a time: once all threads hold their sums, the old rows are no longer needed.
 template <int T>
 __device__ __forceinline__ bool update(const Schulz &s, float *shared, float a) {
     const Work work = work_of(s, shared);
@@ -331,7 +331,7 @@ __device__ __forceinline__ bool update(const Schulz &s, float *shared, float a) 
             int offset[R];
 #pragma unroll
             for (int r = 0; r < R; ++r) {
-                // rows past the end are read again, for nothing
+                // for rows past the end, the last row is read again and its sum is discarded
                 offset[r] = minimum(group + kGroups * r, rows - 1) * (width + kPad);
             }
             if (mine) add_product<T, R>(sum, y, offset, work.gram, side, col, width);
@@ -368,7 +368,7 @@ __device__ __forceinline__ bool update(const Schulz &s, float *shared, float a) 
     return bad;
 }
 
-// Y = X^T factor, in double and rounded once. Reads along the rows of m whichever way it lies.
+// Y = X^T factor, computed in double and rounded once. Reads along the rows of m for either orientation.
 __device__ __forceinline__ bool load_matrix(const Work &work, const fcm_matrix_block &block, const float *m, double factor) {
     const int width = work.shape.width;
     const bool tall = block.rows > block.cols;
@@ -447,7 +447,7 @@ __device__ __forceinline__ bool iterate(const Schulz &s, float *shared, bool bad
     return bad;
 }
 
-// Whose matrix, and which.
+// The client and the block of a matrix.
 struct Task {
     int64_t client;
     int64_t number;
@@ -460,7 +460,7 @@ __device__ __forceinline__ Task task_of(const Schulz &s, const float *shared) {
     return {task % s.clients, number, s.blocks[number]};
 }
 
-// Whether the matrix stayed within the range of float; it is not stored yet.
+// Returns whether the matrix stayed within the range of float; the result is not stored yet.
 __device__ __forceinline__ bool orthogonalize(const Schulz &s, float *shared) {
     const Task task = task_of(s, shared);
     const double norm = s.norms[task.client * s.block_count + task.number];
@@ -497,7 +497,7 @@ __device__ __forceinline__ void one_matrix(const Schulz &s, float *shared) {
 using fcm::kThreads;
 using fcm::kWarps;
 
-// The blocks by cost, the dearest first; and nothing has been found or taken yet.
+// Sorts the blocks by cost, the most expensive first, and resets the findings and the queue.
 extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_schulz_order(fcm::Schulz s) {
     for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < s.block_count;
          i += static_cast<int64_t>(gridDim.x) * kThreads) {
@@ -512,7 +512,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_schulz_order(fcm::S
     if (blockIdx.x == 0 && threadIdx.x == 0) *s.findings = fcm::Findings{fcm::kNothing, fcm::kNothing, 0};
 }
 
-// The norm of every matrix, before any is worked on: a NaN anywhere must leave everything unwritten.
+// The norms of all matrices are computed before the iteration, because a NaN in any matrix must leave all outputs unwritten.
 extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_schulz_norms(fcm::Schulz s) {
     SHARED(double, partial, [kWarps]);
     for (int64_t i = blockIdx.x; i < s.clients * s.block_count; i += gridDim.x) {
@@ -566,101 +566,46 @@ constexpr int64_t kFloat = sizeof(float);
 
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-// Two blocks of threads a multiprocessor is what their registers leave room for.
+// The registers allow two blocks of threads per multiprocessor.
 int64_t grid_of(const fcm_context *context, int64_t matrices) {
     return std::min(matrices, int64_t{2} * context->multiprocessors);
 }
 
 int64_t shared_floats_of(const fcm_context *context) { return context->shared_bytes / kFloat - kHead; }
 
-// The workspace, in order: coefficients and blocks as they are sent, the blocks by cost, one norm a matrix, one stream a
-// block of the grid.
+// The workspace, in order: coefficients and blocks as copied from the host, the blocks sorted by cost, one norm per matrix,
+// one stream buffer per block of the grid.
 struct Room {
     int64_t blocks = 0;
     int64_t order = 0;
     int64_t norms = 0;
     int64_t stream = 0;
-    int64_t stream_stride = 0;  // floats
+    int64_t stream_stride = 0;  // in floats
     int64_t shared_bytes = 0;
     int64_t total = 0;
 };
 
-void check_blocks(Arguments &arguments, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count) {
-    arguments.require(clients >= 0, "clients = %" PRId64 " is negative", clients)
-        .require(block_count >= 0, "block_count = %" PRId64 " is negative", block_count)
-        .require(block_count == 0 || blocks != nullptr, "the table of blocks is null");
-    for (int64_t i = 0; arguments.ok() && i < block_count; ++i) {
-        const fcm_matrix_block &b = blocks[i];
-        int64_t size = 0;
-        arguments.require(b.rows >= 0 && b.cols >= 0, "block %" PRId64 " is %" PRId64 " x %" PRId64, i, b.rows, b.cols)
-            .require(std::min(b.rows, b.cols) <= FCM_SMALL_SIDE,
-                     "block %" PRId64 ", %" PRId64 " x %" PRId64 ", has a short side over %d", i, b.rows, b.cols,
-                     FCM_SMALL_SIDE)
-            .require(product(b.rows, b.cols, &size), "block %" PRId64 " does not fit int64", i);
-    }
-}
-
-Room room_for(Arguments &arguments, const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
-              int64_t block_count) {
+Room room_for(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count) {
     Room room;
-    if (!arguments.ok()) return room;
     for (int64_t i = 0; i < block_count; ++i) {
-        // side <= 128, so only the long side can be too long; 2^40 keeps every product below far from overflow
-        arguments.require(std::max(blocks[i].rows, blocks[i].cols) < (int64_t{1} << 40), "block %" PRId64 " is too long", i);
-        if (!arguments.ok()) return room;
         const Shape shape = shape_of(blocks[i]);
         const Level level = level_of(shape, shared_floats_of(context));
         room.stream_stride = std::max(room.stream_stride, round_up(stream_floats(shape, level), kLine / kFloat));
         room.shared_bytes = std::max(room.shared_bytes, (kHead + shared_floats(shape, level)) * kFloat);
     }
-    int64_t matrices = 0;
-    const bool fits = product(clients, block_count, &matrices) && matrices < (int64_t{1} << 40) &&
-                      block_count < (int64_t{1} << 40);
-    arguments.require(fits, "%" PRId64 " clients of %" PRId64 " blocks are too many", clients, block_count);
-    if (!arguments.ok() || matrices == 0) return room;
+    const int64_t matrices = clients * block_count;
+    if (matrices == 0) return room;
     room.blocks = round_up(3 * kMostSteps * kFloat, kLine);
     room.order = room.blocks + round_up(block_count * static_cast<int64_t>(sizeof(fcm_matrix_block)), kLine);
     room.norms = room.order + round_up(block_count * static_cast<int64_t>(sizeof(int64_t)), kLine);
     room.stream = room.norms + round_up(matrices * static_cast<int64_t>(sizeof(double)), kLine);
-    // A workspace is aligned to doubles; a line more makes it fit for vectors.
+    // A workspace is aligned to doubles; one more line allows it to be aligned for vectors.
     room.total = room.stream + grid_of(context, matrices) * room.stream_stride * kFloat + kLine;
     return room;
 }
 
-using Offset = int64_t fcm_matrix_block::*;
-struct Operand {
-    const char *name;
-    const float *base;
-    int64_t stride;
-    Offset offset;
-    bool written;
-};
-
-// What one client's blocks span from its base: all of it is treated as one operand of the batch.
-void check_operand(Arguments &arguments, const Operand &operand, int64_t clients, const fcm_matrix_block *blocks,
-                   int64_t block_count) {
-    int64_t reach = 0;
-    for (int64_t i = 0; arguments.ok() && i < block_count; ++i) {
-        int64_t end = 0;
-        arguments.require(blocks[i].*operand.offset >= 0 &&
-                              sum(blocks[i].*operand.offset, blocks[i].rows * blocks[i].cols, &end),
-                          "the offset of block %" PRId64 " in %s is %" PRId64, i, operand.name, blocks[i].*operand.offset);
-        reach = std::max(reach, end);
-    }
-    arguments.batch(operand.name, operand.base, clients, reach, operand.stride, sizeof(float), operand.written);
-    if (!operand.written) return;
-    for (int64_t i = 0; arguments.ok() && i < block_count; ++i) {
-        for (int64_t j = i + 1; arguments.ok() && j < block_count; ++j) {
-            const int64_t a = blocks[i].*operand.offset;
-            const int64_t b = blocks[j].*operand.offset;
-            const bool apart = a + blocks[i].rows * blocks[i].cols <= b || b + blocks[j].rows * blocks[j].cols <= a;
-            arguments.require(apart, "blocks %" PRId64 " and %" PRId64 " overlap in %s", i, j, operand.name);
-        }
-    }
-}
-
-// Coefficients and blocks, to where the kernels read them. The call ends by waiting for the stream, so the pinned room is
-// free whenever a call begins.
+// Copies coefficients and blocks to the device. An operation waits for the stream at its end, so the pinned staging buffer
+// is free whenever a call begins.
 void send_table(const fcm_context *context, const Room &room, char *workspace, const double *coefficients, int64_t steps,
                 const fcm_matrix_block *blocks, int64_t block_count) {
     auto *staged = static_cast<char *>(context->staging);
@@ -684,111 +629,70 @@ void send_table(const fcm_context *context, const Room &room, char *workspace, c
 }
 
 }  // namespace
-}  // namespace fcm
 
-using fcm::Arguments;
-using fcm::check;
-using fcm::launched;
-
-fcm_status fcm_newton_schulz_small_workspace(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
-                                             int64_t block_count, int64_t *bytes, fcm_error *error) {
-    Arguments arguments("fcm_newton_schulz_small_workspace", error);
-    arguments.context(context).require(bytes != nullptr, "the place for the answer is null");
-    fcm::check_blocks(arguments, clients, blocks, block_count);
-    const fcm::Room room = fcm::room_for(arguments, context, clients, blocks, block_count);
-    if (arguments.ok()) *bytes = room.total;
-    return arguments.status();
+fcm_status device::newton_schulz_small_workspace(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
+                                                 int64_t block_count, int64_t *bytes, fcm_error *) {
+    *bytes = room_for(context, clients, blocks, block_count).total;
+    return FCM_OK;
 }
 
-fcm_status fcm_newton_schulz_small(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count,
-                                   const double *coefficients, int64_t steps, double divisor, double eta, const float *m,
-                                   int64_t m_stride, float *o, int64_t o_stride, float *w, int64_t w_stride, void *workspace,
-                                   int64_t workspace_bytes, fcm_error *error) {
-    constexpr const char *function = "fcm_newton_schulz_small";
-    return fcm::guarded(function, error, [&] {
-        Arguments arguments(function, error);
-        arguments.context(context)
-            .require(steps >= 0 && steps <= fcm::kMostSteps, "steps = %" PRId64 " is outside [0, 1000]", steps)
-            .require(steps == 0 || coefficients != nullptr, "the coefficients are null")
-            .require(divisor > 0.0 && std::isfinite(divisor), "divisor = %g is not a positive number", divisor)
-            .require(std::isfinite(eta), "eta = %g is not finite", eta)
-            .require(o != nullptr || w != nullptr, "neither o nor w is given");
-        fcm::check_blocks(arguments, clients, blocks, block_count);
-        for (int64_t i = 0; arguments.ok() && i < 3 * steps; ++i) {
-            arguments.require(std::isfinite(coefficients[i]), "coefficient %" PRId64 " is %g", i, coefficients[i]);
-        }
-        const bool in_place = o == m;
-        fcm::check_operand(arguments, {"m", m, m_stride, &fcm_matrix_block::m_offset, in_place}, clients, blocks, block_count);
-        if (o != nullptr && in_place) {
-            arguments.require(o_stride == m_stride, "o is m but has another stride");
-            for (int64_t i = 0; arguments.ok() && i < block_count; ++i) {
-                arguments.require(blocks[i].m_offset == blocks[i].o_offset,
-                                  "o is m but block %" PRId64 " has another offset", i);
-            }
-        } else if (o != nullptr) {
-            fcm::check_operand(arguments, {"o", o, o_stride, &fcm_matrix_block::o_offset, true}, clients, blocks, block_count);
-        }
-        if (w != nullptr) {
-            for (int64_t i = 0; arguments.ok() && i < block_count; ++i) {
-                arguments.require(std::isfinite(blocks[i].scale), "the scale of block %" PRId64 " is %g", i, blocks[i].scale);
-            }
-            fcm::check_operand(arguments, {"w", w, w_stride, &fcm_matrix_block::w_offset, true}, clients, blocks, block_count);
-        }
-        const fcm::Room room = fcm::room_for(arguments, context, clients, blocks, block_count);
-        arguments.workspace(workspace, workspace_bytes, room.total).disjoint();
-        if (!arguments.ok() || clients == 0 || block_count == 0) return arguments.status();
+fcm_status device::newton_schulz_small(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
+                                       int64_t block_count, const double *coefficients, int64_t steps, double divisor,
+                                       double eta, const float *m, int64_t m_stride, float *o, int64_t o_stride, float *w,
+                                       int64_t w_stride, void *workspace, int64_t, fcm_error *error) {
+    return on_device("fcm_newton_schulz_small", context, error, [&] {
+        const Room room = room_for(context, clients, blocks, block_count);
+        const auto address = reinterpret_cast<uintptr_t>(workspace);
+        char *start = static_cast<char *>(workspace) + (-address & static_cast<uintptr_t>(kLine - 1));
+        send_table(context, room, start, coefficients, steps, blocks, block_count);
+        const int64_t matrices = clients * block_count;
+        const Schulz s{clients,
+                       block_count,
+                       steps,
+                       divisor,
+                       eta,
+                       m,
+                       m_stride,
+                       o,
+                       o_stride,
+                       w,
+                       w_stride,
+                       reinterpret_cast<const float *>(start),
+                       reinterpret_cast<const fcm_matrix_block *>(start + room.blocks),
+                       reinterpret_cast<int64_t *>(start + room.order),
+                       reinterpret_cast<double *>(start + room.norms),
+                       reinterpret_cast<float *>(start + room.stream),
+                       room.stream_stride,
+                       shared_floats_of(context),
+                       context->findings};
+        LAUNCH(fcm_k_schulz_order, blocks_for(parts_of(block_count, kThreads)), kThreads, 0, context->stream, s);
+        launched("fcm_k_schulz_order", clients, block_count);
+        LAUNCH(fcm_k_schulz_norms, blocks_for(matrices), kThreads, 0, context->stream, s);
+        launched("fcm_k_schulz_norms", clients, block_count);
+        // Always the maximum, because another context of this device may be launching at the same time.
+        check(cudaFuncSetAttribute(fcm_k_newton_schulz, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   context->shared_bytes),
+              "cudaFuncSetAttribute", context->shared_bytes);
+        LAUNCH(fcm_k_newton_schulz, static_cast<unsigned>(grid_of(context, matrices)), kThreads,
+               static_cast<size_t>(room.shared_bytes), context->stream, s);
+        launched("fcm_k_newton_schulz", clients, block_count);
 
-        return fcm::on_device(function, context, error, [&] {
-            const auto address = reinterpret_cast<uintptr_t>(workspace);
-            char *start = static_cast<char *>(workspace) + (-address & static_cast<uintptr_t>(fcm::kLine - 1));
-            fcm::send_table(context, room, start, coefficients, steps, blocks, block_count);
-            const int64_t matrices = clients * block_count;
-            const fcm::Schulz s{clients,
-                                block_count,
-                                steps,
-                                divisor,
-                                eta,
-                                m,
-                                m_stride,
-                                o,
-                                o_stride,
-                                w,
-                                w_stride,
-                                reinterpret_cast<const float *>(start),
-                                reinterpret_cast<const fcm_matrix_block *>(start + room.blocks),
-                                reinterpret_cast<int64_t *>(start + room.order),
-                                reinterpret_cast<double *>(start + room.norms),
-                                reinterpret_cast<float *>(start + room.stream),
-                                room.stream_stride,
-                                fcm::shared_floats_of(context),
-                                context->findings};
-            LAUNCH(fcm_k_schulz_order, fcm::blocks_for(fcm::parts_of(block_count, kThreads)), kThreads, 0, context->stream, s);
-            launched("fcm_k_schulz_order", clients, block_count);
-            LAUNCH(fcm_k_schulz_norms, fcm::blocks_for(matrices), kThreads, 0, context->stream, s);
-            launched("fcm_k_schulz_norms", clients, block_count);
-            // Always all there is: another context of this device may be launching at the same time.
-            check(cudaFuncSetAttribute(fcm_k_newton_schulz, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                       context->shared_bytes),
-                  "cudaFuncSetAttribute", context->shared_bytes);
-            LAUNCH(fcm_k_newton_schulz, static_cast<unsigned>(fcm::grid_of(context, matrices)), kThreads,
-                   static_cast<size_t>(room.shared_bytes), context->stream, s);
-            launched("fcm_k_newton_schulz", clients, block_count);
-
-            const fcm::Findings findings = fcm::read_findings(context);
-            const auto not_finite = [&](unsigned long long number, const char *words) {
-                const auto client = static_cast<int64_t>(number) / block_count;
-                const auto block = static_cast<int64_t>(number) % block_count;
-                const int64_t size = blocks[block].rows * blocks[block].cols;
-                const float *matrix = m + client * m_stride + blocks[block].m_offset;
-                const int64_t index = fcm::first_not_finite(context, 1, size, matrix, size).index;
-                return fcm::fail(error, FCM_NOT_FINITE, {client, block, index},
-                                 "%s: %s, block %" PRId64 " of client %" PRId64, function, words, block, client);
-            };
-            if (findings.bad != fcm::kNothing) return not_finite(findings.bad, "NaN or Inf in the matrix");
-            if (findings.out_of_range != fcm::kNothing) {
-                return not_finite(findings.out_of_range, "the coefficients drive the iteration out of range");
-            }
-            return fcm_status{FCM_OK};
-        });
+        const Findings findings = read_findings(context);
+        const auto not_finite = [&](unsigned long long number, const char *words) {
+            const auto client = static_cast<int64_t>(number) / block_count;
+            const auto block = static_cast<int64_t>(number) % block_count;
+            const int64_t size = blocks[block].rows * blocks[block].cols;
+            const float *matrix = m + client * m_stride + blocks[block].m_offset;
+            const int64_t index = first_not_finite(context, 1, size, matrix, size).index;
+            return fail(error, FCM_NOT_FINITE, {client, block, index},
+                        "fcm_newton_schulz_small: %s, block %" PRId64 " of client %" PRId64, words, block, client);
+        };
+        if (findings.bad != kNothing) return not_finite(findings.bad, "NaN or Inf in the matrix");
+        if (findings.out_of_range != kNothing) {
+            return not_finite(findings.out_of_range, "the coefficients drive the iteration out of range");
+        }
+        return fcm_status{FCM_OK};
     });
 }
+
+}  // namespace fcm

@@ -1,9 +1,9 @@
-// What a kernel source includes instead of CUDA's own header: nvcc compiles it for a GPU, and with FCM_CUDASIM any
-// C++ compiler makes it for the simulator. Only the three words below differ between the two; everything else a
-// kernel or its host code uses has CUDA's own name in both.
+// Included by kernel sources instead of CUDA's own header: nvcc compiles them for a GPU, and with FCM_CUDASIM any C++
+// compiler compiles them for the simulator. Only the three macros below differ between the two; everything else that a
+// kernel or its host code uses has the same name as in CUDA.
 //
-//   LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...);   errors come by cudaGetLastError()
-//   SHARED(float, tile, [32][33]);   an array in shared memory that every thread of the block sees
+//   LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...);   errors are reported by cudaGetLastError()
+//   SHARED(float, tile, [32][33]);   an array in shared memory, visible to all threads of the block
 //   SHARED_DYN(float, workspace);    a pointer to the launch's dynamic shared memory, aligned to 16 bytes
 #pragma once
 
@@ -14,7 +14,7 @@
 #define LAUNCH(kernel, grid, block, shared_bytes, stream, ...) \
     ::cudasim::detail::Launcher(#kernel, grid, block, shared_bytes, stream).run(kernel __VA_OPT__(, ) __VA_ARGS__)
 
-// The address of `name_site` tells this declaration from every other one, so all threads find the same array.
+// The address of `name_site` identifies this declaration, so all threads find the same array.
 #define SHARED(type, name, dimensions)          \
     static const char name##_site = 0;          \
     typedef type name##_array dimensions;       \

@@ -1,15 +1,16 @@
-// Norms, and the rules that need one. Sums are in double and in one order, whatever the grid and the alignment: each
-// client is cut into pieces, a piece is a block's, and element j of a piece is thread (j / 4) mod kThreads's.
+// Norms, and the rules that need one: storm, norm, vector_step and normalize. Sums are in double and in a fixed order that
+// depends neither on the grid nor on the alignment: each client is cut into pieces, a piece belongs to a block, and element
+// j of a piece belongs to thread (j / 4) mod kThreads.
 #include <cmath>
 
-#include "arguments.h"
-#include "checks.h"
 #include "context.h"
 #include "device.h"
+#include "device_functions.h"
 
 namespace fcm {
 
-// A piece's sum takes one place of the workspace. Small enough that a vector of a million occupies every multiprocessor.
+// The sum of a piece occupies one double of the workspace. Pieces are small, so that a vector of a million elements occupies
+// every multiprocessor.
 constexpr int64_t kSumPiece = 4 * kChunk;
 
 struct Square {
@@ -44,7 +45,7 @@ struct Storm {
     }
 };
 
-// The square of a float is exact in double, so fusing it into the sum rounds as often as not fusing it.
+// The square of a float is exact in double, so fusing it into the sum does not change the rounding.
 template <int W>
 __device__ __forceinline__ double add_squares(double sum, const float (&value)[W]) {
 #pragma unroll
@@ -52,7 +53,7 @@ __device__ __forceinline__ double add_squares(double sum, const float (&value)[W
     return sum;
 }
 
-// sums[client * pieces + piece] = the squares of what op.at gives for the piece's elements.
+// sums[client * pieces + piece] = the sum of squares of the values op.at() returns for the elements of the piece.
 template <class Op>
 __device__ __forceinline__ void sum_pieces(int64_t clients, int64_t n, bool vectors, const Op &op, double *sums,
                                            double *partial) {
@@ -80,9 +81,9 @@ __device__ __forceinline__ void sum_pieces(int64_t clients, int64_t n, bool vect
     }
 }
 
-// What a factor does to m: a step of w, or x scaled.
+// Step moves w along m, and Normalize scales x; of(client) computes the factor of a client.
 struct Step {
-    int32_t normalized;  // else the factor is eta
+    int32_t normalized;  // otherwise the factor is eta
     double eta;
     const float *m;
     int64_t m_stride;
@@ -92,7 +93,7 @@ struct Step {
     int64_t norm_stride;
 
     struct By {
-        bool any;  // a zero m makes no step
+        bool any;  // false for a zero m, which makes no step
         double step;
     };
     __device__ __forceinline__ By of(int64_t client) const {
@@ -157,8 +158,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     fcm::sum_pieces(clients, n, vectors != 0, op, sums, partial);
 }
 
-// norms[client * norm_stride] from the client's sums, which may lie there; `findings`, if given, learns of the first that is
-// no number.
+// norms[client * norm_stride] from the sums of the client, which may be stored at the same place. If `findings` is given,
+// the first norm that is not finite is recorded there.
 extern "C" __global__ void __launch_bounds__(kThreads)
     fcm_k_norms(int64_t clients, int64_t pieces, const double *sums, double *norms, int64_t norm_stride,
                 fcm::Findings *findings) {
@@ -192,16 +193,6 @@ namespace {
 
 int64_t pieces_of(int64_t n) { return parts_of(n, kSumPiece); }
 
-// Room for one sum a piece.
-int64_t sum_bytes(Arguments &arguments, int64_t clients, int64_t n) {
-    int64_t bytes = 0;
-    if (arguments.ok()) {
-        arguments.require(product(clients, pieces_of(n), &bytes) && product(bytes, kDouble, &bytes),
-                          "the workspace does not fit int64");
-    }
-    return arguments.ok() ? bytes : 0;
-}
-
 unsigned piece_blocks(int64_t clients, int64_t n) { return blocks_for(clients * pieces_of(n)); }
 unsigned chunk_blocks(int64_t clients, int64_t n) { return blocks_for(clients * parts_of(n, kChunk)); }
 
@@ -218,14 +209,15 @@ void sum_squares(const fcm_context *context, int64_t clients, int64_t n, const f
     launched("fcm_k_squares", clients, n);
 }
 
-// Leaves client k's norm in its first sum, sums[k * pieces_of(n)], and the first that is no number in the findings.
+// Stores the norm of client k in its first sum, sums[k * pieces_of(n)], and records the first that is not finite.
 void finite_norms(const fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t stride, double *sums) {
     forget(context);
     sum_squares(context, clients, n, x, stride, sums);
     norms_from_sums(context, clients, n, sums, sums, pieces_of(n), context->findings);
 }
 
-// Waits for what used those norms, and if one was no number says where what is called `name` is not finite.
+// Waits for the kernels that used those norms. If one was not finite, reports the first NaN or Inf of the operand called
+// `name`.
 fcm_status say_not_finite(const char *function, const char *name, const fcm_context *context, int64_t n, const float *x,
                           int64_t stride, fcm_error *error) {
     const Findings findings = read_findings(context);
@@ -236,115 +228,59 @@ fcm_status say_not_finite(const char *function, const char *name, const fcm_cont
 }
 
 }  // namespace
-}  // namespace fcm
 
-using fcm::Arguments;
-using fcm::guarded;
-using fcm::launched;
-using fcm::on_device;
-using fcm::vector_aligned;
+const int64_t device::sum_piece = kSumPiece;
 
-fcm_status fcm_sum_workspace(const fcm_context *context, int64_t clients, int64_t n, int64_t *bytes, fcm_error *error) {
-    Arguments arguments("fcm_sum_workspace", error);
-    arguments.context(context).sizes(clients, n).require(bytes != nullptr, "the place for the answer is null");
-    const int64_t needed = fcm::sum_bytes(arguments, clients, n);
-    if (arguments.ok()) *bytes = needed;
-    return arguments.status();
-}
-
-fcm_status fcm_storm(fcm_context *context, int64_t clients, int64_t n, double g, const float *g_new, int64_t g_new_stride,
-                     const float *g_old, int64_t g_old_stride, float *h, int64_t h_stride, double *norms, void *workspace,
-                     int64_t workspace_bytes, fcm_error *error) {
-    constexpr const char *function = "fcm_storm";
-    return guarded(function, error, [&] {
-        Arguments arguments(function, error);
-        arguments.context(context).sizes(clients, n).fraction("g", g);
-        arguments.read("g_new", g_new, clients, n, g_new_stride)
-            .read("g_old", g_old, clients, n, g_old_stride)
-            .write("h", h, clients, n, h_stride)
-            .batch("norms", norms, 1, n > 0 ? clients : 0, clients, fcm::kDouble, true);
-        const int64_t needed = fcm::sum_bytes(arguments, clients, n);
-        arguments.workspace(workspace, workspace_bytes, needed).disjoint();
-        if (!arguments.ok() || clients == 0 || n == 0) return arguments.status();
-        return on_device(function, context, error, [&] {
-            auto *sums = static_cast<double *>(workspace);
-            const bool vectors = vector_aligned(g_new, clients, g_new_stride) &&
-                                 vector_aligned(g_old, clients, g_old_stride) && vector_aligned(h, clients, h_stride);
-            LAUNCH(fcm_k_storm, fcm::piece_blocks(clients, n), kThreads, 0, context->stream, clients, n, vectors,
-                   fcm::Storm{static_cast<float>(1.0 - g), g_new, g_new_stride, g_old, g_old_stride, h, h_stride}, sums);
-            launched("fcm_k_storm", clients, n);
-            fcm::norms_from_sums(context, clients, n, sums, norms, 1, nullptr);
-            return fcm_status{FCM_OK};
-        });
+fcm_status device::storm(fcm_context *context, int64_t clients, int64_t n, double g, const float *g_new,
+                         int64_t g_new_stride, const float *g_old, int64_t g_old_stride, float *h, int64_t h_stride,
+                         double *norms, void *workspace, int64_t, fcm_error *error) {
+    return on_device("fcm_storm", context, error, [&] {
+        auto *sums = static_cast<double *>(workspace);
+        const bool vectors = vector_aligned(g_new, clients, g_new_stride) &&
+                             vector_aligned(g_old, clients, g_old_stride) && vector_aligned(h, clients, h_stride);
+        LAUNCH(fcm_k_storm, piece_blocks(clients, n), kThreads, 0, context->stream, clients, n, vectors,
+               Storm{static_cast<float>(1.0 - g), g_new, g_new_stride, g_old, g_old_stride, h, h_stride}, sums);
+        launched("fcm_k_storm", clients, n);
+        norms_from_sums(context, clients, n, sums, norms, 1, nullptr);
     });
 }
 
-fcm_status fcm_norm(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride, double *norms,
-                    void *workspace, int64_t workspace_bytes, fcm_error *error) {
-    constexpr const char *function = "fcm_norm";
-    return guarded(function, error, [&] {
-        Arguments arguments(function, error);
-        arguments.context(context).sizes(clients, n).read("x", x, clients, n, x_stride);
-        arguments.batch("norms", norms, 1, n > 0 ? clients : 0, clients, fcm::kDouble, true);
-        const int64_t needed = fcm::sum_bytes(arguments, clients, n);
-        arguments.workspace(workspace, workspace_bytes, needed).disjoint();
-        if (!arguments.ok() || clients == 0 || n == 0) return arguments.status();
-        return on_device(function, context, error, [&] {
-            auto *sums = static_cast<double *>(workspace);
-            fcm::sum_squares(context, clients, n, x, x_stride, sums);
-            fcm::norms_from_sums(context, clients, n, sums, norms, 1, nullptr);
-            return fcm_status{FCM_OK};
-        });
+fcm_status device::norm(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride, double *norms,
+                        void *workspace, int64_t, fcm_error *error) {
+    return on_device("fcm_norm", context, error, [&] {
+        auto *sums = static_cast<double *>(workspace);
+        sum_squares(context, clients, n, x, x_stride, sums);
+        norms_from_sums(context, clients, n, sums, norms, 1, nullptr);
     });
 }
 
-fcm_status fcm_vector_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double eta, const float *m,
-                           int64_t m_stride, float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes,
-                           fcm_error *error) {
-    constexpr const char *function = "fcm_vector_step";
-    return guarded(function, error, [&] {
-        Arguments arguments(function, error);
-        arguments.context(context).sizes(clients, n);
-        arguments.require(rule == FCM_STEP_PLAIN || rule == FCM_STEP_NORMALIZED, "there is no step rule %d", rule)
-            .require(std::isfinite(eta), "eta = %g is not finite", eta)
-            .read("m", m, clients, n, m_stride)
-            .write("w", w, clients, n, w_stride);
+fcm_status device::vector_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double eta, const float *m,
+                               int64_t m_stride, float *w, int64_t w_stride, void *workspace, int64_t, fcm_error *error) {
+    return on_device("fcm_vector_step", context, error, [&] {
+        auto *sums = static_cast<double *>(workspace);
         const bool normalized = rule == FCM_STEP_NORMALIZED;
-        if (normalized) arguments.workspace(workspace, workspace_bytes, fcm::sum_bytes(arguments, clients, n));
-        arguments.disjoint();
-        if (!arguments.ok() || clients == 0 || n == 0) return arguments.status();
-        return on_device(function, context, error, [&] {
-            auto *sums = static_cast<double *>(workspace);
-            if (normalized) fcm::finite_norms(context, clients, n, m, m_stride, sums);
-            const bool vectors = vector_aligned(m, clients, m_stride) && vector_aligned(w, clients, w_stride);
-            LAUNCH(fcm_k_step, fcm::chunk_blocks(clients, n), kThreads, 0, context->stream, clients, n, vectors,
-                   fcm::Step{normalized, eta, m, m_stride, w, w_stride, sums, fcm::pieces_of(n)},
-                   normalized ? context->findings : nullptr);
-            launched("fcm_k_step", clients, n);
-            if (!normalized) return fcm_status{FCM_OK};
-            return fcm::say_not_finite(function, "m", context, n, m, m_stride, error);
-        });
+        if (normalized) finite_norms(context, clients, n, m, m_stride, sums);
+        const bool vectors = vector_aligned(m, clients, m_stride) && vector_aligned(w, clients, w_stride);
+        LAUNCH(fcm_k_step, chunk_blocks(clients, n), kThreads, 0, context->stream, clients, n, vectors,
+               Step{normalized, eta, m, m_stride, w, w_stride, sums, pieces_of(n)},
+               normalized ? context->findings : nullptr);
+        launched("fcm_k_step", clients, n);
+        if (!normalized) return fcm_status{FCM_OK};
+        return say_not_finite("fcm_vector_step", "m", context, n, m, m_stride, error);
     });
 }
 
-fcm_status fcm_normalize(fcm_context *context, int64_t clients, int64_t n, double divisor, const float *x, int64_t x_stride,
-                         float *y, int64_t y_stride, void *workspace, int64_t workspace_bytes, fcm_error *error) {
-    constexpr const char *function = "fcm_normalize";
-    return guarded(function, error, [&] {
-        Arguments arguments(function, error);
-        arguments.context(context).sizes(clients, n);
-        arguments.require(divisor > 0.0 && std::isfinite(divisor), "divisor = %g is not a positive number", divisor);
-        arguments.mapped("x", x, x_stride, "y", y, y_stride, clients, n);
-        arguments.workspace(workspace, workspace_bytes, fcm::sum_bytes(arguments, clients, n)).disjoint();
-        if (!arguments.ok() || clients == 0 || n == 0) return arguments.status();
-        return on_device(function, context, error, [&] {
-            auto *sums = static_cast<double *>(workspace);
-            fcm::finite_norms(context, clients, n, x, x_stride, sums);
-            const bool vectors = vector_aligned(x, clients, x_stride) && vector_aligned(y, clients, y_stride);
-            LAUNCH(fcm_k_normalize, fcm::chunk_blocks(clients, n), kThreads, 0, context->stream, clients, n, vectors,
-                   fcm::Normalize{divisor, x, x_stride, y, y_stride, sums, fcm::pieces_of(n)}, context->findings);
-            launched("fcm_k_normalize", clients, n);
-            return fcm::say_not_finite(function, "x", context, n, x, x_stride, error);
-        });
+fcm_status device::normalize(fcm_context *context, int64_t clients, int64_t n, double divisor, const float *x,
+                             int64_t x_stride, float *y, int64_t y_stride, void *workspace, int64_t, fcm_error *error) {
+    return on_device("fcm_normalize", context, error, [&] {
+        auto *sums = static_cast<double *>(workspace);
+        finite_norms(context, clients, n, x, x_stride, sums);
+        const bool vectors = vector_aligned(x, clients, x_stride) && vector_aligned(y, clients, y_stride);
+        LAUNCH(fcm_k_normalize, chunk_blocks(clients, n), kThreads, 0, context->stream, clients, n, vectors,
+               Normalize{divisor, x, x_stride, y, y_stride, sums, pieces_of(n)}, context->findings);
+        launched("fcm_k_normalize", clients, n);
+        return say_not_finite("fcm_normalize", "x", context, n, x, x_stride, error);
     });
 }
+
+}  // namespace fcm

@@ -1,15 +1,16 @@
-// The largest elements of every client. The least magnitude that stays is searched digit by digit, the highest first;
-// among those that are equal to it, the last index that stays is searched in the same way. Counts are whole numbers, so
-// the order in which they are added does not matter.
+// Top-k: keeps the elements of largest magnitude of every client. The smallest magnitude that is kept is found by a radix
+// search, digit by digit, the highest digit first; among elements equal to it, the last index that is kept is found in the
+// same way. Counts are integers, so the order in which they are added does not matter, and the result is bit-identical to
+// the CPU.
 #include <algorithm>
 
-#include "arguments.h"
 #include "context.h"
 #include "device.h"
+#include "device_functions.h"
 
 namespace fcm {
 
-// Magnitudes of floats order like their bits without the sign, 31 of them.
+// The magnitudes of floats have the same order as their 31 bits without the sign.
 constexpr int kDigitWidth = 11;
 constexpr int kDigitValues = 1 << kDigitWidth;
 struct Digit {
@@ -18,22 +19,22 @@ struct Digit {
 };
 constexpr Digit kMagnitudeDigits[] = {{20, 11}, {10, 10}, {0, 10}};
 
-// What is known of one client's search.
+// The state of one client's search.
 struct Search {
-    unsigned long long alike;   // elements that have the digits found so far
-    unsigned long long wanted;  // how many of those stay
-    unsigned long long end;     // those equal to `bits` stay before this index; found digit by digit as well
+    unsigned long long alike;   // number of elements with the digits found so far
+    unsigned long long wanted;  // how many of those are kept
+    unsigned long long end;     // elements equal to `bits` are kept before this index, which is found digit by digit as well
     unsigned bits;
-    int32_t done;  // all of `alike` stay: the digits below are zero, and there is no tie to be cut
+    int32_t done;  // all of `alike` are kept: the remaining digits are zero, and no tie has to be broken
 };
 
-// One client's part of the scratch.
+// One client's part of the scratch buffer.
 struct Counts {
     Search search;
     unsigned long long of[kDigitValues];
 };
 
-// The digit of the element at j that is being counted, or -1 for elements that have dropped out.
+// The digit of element j that is counted, or -1 for elements that are no longer candidates.
 struct MagnitudeDigit {
     Digit digit;
 
@@ -45,7 +46,7 @@ struct MagnitudeDigit {
     }
 };
 
-// Lower indices come first, so the digits of the index are counted upside down.
+// Lower indices are preferred, so the digits of the index are counted in reverse.
 struct IndexDigit {
     Digit digit;
 
@@ -59,7 +60,7 @@ struct IndexDigit {
     }
 };
 
-// Adds the block's share of every client's digits. Blocks take kTopPiece elements at a time.
+// Adds the block's contribution to every client's counts. Blocks take kTopPiece elements at a time.
 constexpr int64_t kTopPiece = 16 * kChunk;
 
 template <class DigitOf>
@@ -71,7 +72,7 @@ __device__ __forceinline__ void count_digits(int64_t clients, int64_t n, const f
         const int64_t start = (task - client * pieces) * kTopPiece;
         const int64_t end = n - start < kTopPiece ? n : start + kTopPiece;
         const Search search = counts[client].search;
-        if (search.done != 0) continue;  // the same for all threads
+        if (search.done != 0) continue;  // the same for all threads of the block
         for (int i = static_cast<int>(threadIdx.x); i < kDigitValues; i += kThreads) own[i] = 0;
         __syncthreads();
         const float *values = x + client * stride;
@@ -87,8 +88,8 @@ __device__ __forceinline__ void count_digits(int64_t clients, int64_t n, const f
     }
 }
 
-// The digit at which the wanted-th element lies, counted from the largest digit down. Every thread has a run of digits;
-// the one whose run is reached goes through it.
+// Finds the digit of the wanted-th element, counted from the largest digit down. Every thread has a run of digits; the
+// thread whose run contains the element searches it.
 __device__ __forceinline__ void pick_digit(Counts &counts, bool of_index, int shift, int width, unsigned long long *runs) {
     constexpr int kRun = kDigitValues / kThreads;
     const Search search = counts.search;
@@ -100,7 +101,7 @@ __device__ __forceinline__ void pick_digit(Counts &counts, bool of_index, int sh
     if (search.done == 0) {
         unsigned long long above = 0;
         for (int i = 0; i < static_cast<int>(threadIdx.x); ++i) above += runs[i];
-        // The digits of an incomplete width have no counts above; with nothing wanted the very highest is taken.
+        // A narrower digit has no counts above its range; if no element is wanted, the highest digit is taken.
         const int most = (1 << width) - 1;
         const bool first = search.wanted == 0 ? threadIdx.x == 0 : above < search.wanted && search.wanted <= above + run;
         if (first) {
@@ -117,7 +118,7 @@ __device__ __forceinline__ void pick_digit(Counts &counts, bool of_index, int sh
             next.wanted = left;
             next.done = left == alike;
             if (of_index) {
-                // Upside down again. All digits known, `end` is the index of the last that stays.
+                // Reversed again. Once all digits are known, `end` is the index of the last element that is kept.
                 next.end |= static_cast<unsigned long long>(most - value) << shift;
                 if (next.done != 0) next.end |= (1ull << shift) - 1ull;
             } else {
@@ -158,7 +159,7 @@ struct Keep {
 using fcm::kDigitValues;
 using fcm::kThreads;
 
-// A search that has found nothing yet.
+// Initializes a search.
 extern "C" __global__ void __launch_bounds__(kThreads)
     fcm_k_top_k_begin(int64_t clients, int64_t n, int64_t k, fcm::Counts *counts) {
     for (int64_t client = blockIdx.x; client < clients; client += gridDim.x) {
@@ -192,7 +193,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
 }
 
-// Between the magnitudes and the indices: where all of the equal ones stay, they do whatever their index.
+// Runs between the search for magnitudes and the one for indices: if all equal elements are kept, the index does not matter.
 extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_top_k_ties(int64_t clients, fcm::Counts *counts) {
     for (int64_t client = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; client < clients;
          client += static_cast<int64_t>(gridDim.x) * kThreads) {
@@ -201,7 +202,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_top_k_ties(int64_t 
     }
 }
 
-// From the index of the last that stays to the one behind it.
+// Changes `end` from the index of the last element that is kept to the one after it.
 extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_top_k_end(int64_t clients, fcm::Counts *counts) {
     for (int64_t client = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; client < clients;
          client += static_cast<int64_t>(gridDim.x) * kThreads) {
@@ -218,11 +219,11 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 namespace fcm {
 namespace {
 
-// As many clients at a time as the scratch has room for.
+// The number of clients that fit the scratch buffer at a time.
 constexpr int64_t kClientsAtOnce = kScratchBytes / static_cast<int64_t>(sizeof(Counts));
 static_assert(kClientsAtOnce >= 32, "the scratch is too small");
 
-// 2^55 elements: more than an address has bits for.
+// Enough for 2^55 elements, more than the address space holds.
 constexpr int kMostIndexDigits = 5;
 
 void top_k(const fcm_context *context, int64_t clients, int64_t n, int64_t k, const float *x, int64_t x_stride, float *y,
@@ -259,26 +260,18 @@ void top_k(const fcm_context *context, int64_t clients, int64_t n, int64_t k, co
 }
 
 }  // namespace
-}  // namespace fcm
 
-fcm_status fcm_top_k(fcm_context *context, int64_t clients, int64_t n, int64_t k, const float *x, int64_t x_stride, float *y,
-                     int64_t y_stride, fcm_error *error) {
-    constexpr const char *function = "fcm_top_k";
-    return fcm::guarded(function, error, [&] {
-        fcm::Arguments arguments(function, error);
-        arguments.context(context).sizes(clients, n);
-        arguments.require(k >= 0 && k <= n, "k = %" PRId64 " is outside [0, %" PRId64 "]", k, n)
-            .mapped("x", x, x_stride, "y", y, y_stride, clients, n)
-            .disjoint();
-        if (!arguments.ok() || clients == 0 || n == 0) return arguments.status();
-        return fcm::on_device(function, context, error, [&] {
-            const fcm::Place bad = fcm::first_not_finite(context, clients, n, x, x_stride);
-            if (bad.client >= 0) return fcm::fail_not_finite(function, "x", bad, error);
-            for (int64_t first = 0; first < clients; first += fcm::kClientsAtOnce) {
-                fcm::top_k(context, std::min(fcm::kClientsAtOnce, clients - first), n, k, x + first * x_stride, x_stride,
-                           y + first * y_stride, y_stride);
-            }
-            return fcm_status{FCM_OK};
-        });
+fcm_status device::top_k(fcm_context *context, int64_t clients, int64_t n, int64_t k, const float *x, int64_t x_stride,
+                         float *y, int64_t y_stride, fcm_error *error) {
+    return on_device("fcm_top_k", context, error, [&] {
+        const Place bad = first_not_finite(context, clients, n, x, x_stride);
+        if (bad.client >= 0) return fail_not_finite("fcm_top_k", "x", bad, error);
+        for (int64_t first = 0; first < clients; first += kClientsAtOnce) {
+            fcm::top_k(context, std::min(kClientsAtOnce, clients - first), n, k, x + first * x_stride, x_stride,
+                       y + first * y_stride, y_stride);
+        }
+        return fcm_status{FCM_OK};
     });
 }
+
+}  // namespace fcm

@@ -16,7 +16,7 @@ CUDASIM_INDEX uint3 gridDim;
 
 namespace {
 
-// Read by a signal handler, so it must not be made on first use.
+// Read by a signal handler, so it must not be initialized on first use.
 CUDASIM_INDEX Block *running_block;
 
 const char *name_of(BarrierKind kind) {
@@ -66,7 +66,7 @@ void Block::start(const Grid &grid) {
     at_barrier_.resize(count);
     warps_.resize((count + warpSize - 1) / warpSize);
     for (Warp &warp : warps_) warp.reset();
-    // A pick that finds no fiber must not allocate while a kernel's thread is running.
+    // pick() must not allocate while a kernel thread is running.
     idle_.reserve(count + 1);
     fibers_.reserve(count + 1);
 }
@@ -110,8 +110,7 @@ void Block::run(uint64_t linear) {
 
 void Block::fiber_body(Fiber &) { running_block->work(); }
 
-// A fiber runs one thread after the other for as long as none of them waits, and ends when the thread whose turn it is
-// has a fiber of its own.
+// A fiber runs one thread after the other as long as none of them waits. It ends when the next thread has its own fiber.
 void Block::work() {
     collect_finished();
     for (;;) {
@@ -161,7 +160,7 @@ bool Block::pick(int *thread) {
     return true;
 }
 
-// The fiber on which a thread goes on, or starts.
+// The fiber on which a thread continues or starts.
 Fiber &Block::fiber_for(int thread) {
     Fiber *&own = waiting_on_[static_cast<size_t>(thread)];
     Fiber *fiber = own;
@@ -200,12 +199,12 @@ void Block::wait() {
     current_ = &other;
     thread_ = next;
     Fiber::switch_to(mine, other);
-    // Whoever switched back has set current_ and thread_ to this one.
+    // The fiber that switched back has set current_ and thread_ to this one.
     collect_finished();
     begin_thread(self);
 }
 
-// After a fault no thread goes on: all stacks are free again, whatever is on them.
+// After a fault no thread continues: all stacks can be reused, whatever their contents.
 void Block::drop_fibers() {
     idle_.clear();
     for (const auto &fiber : fibers_) idle_.push_back(fiber.get());
@@ -272,7 +271,7 @@ uint64_t Block::warp_meet(const Warp::Call &call) {
     return warp.result(lane);
 }
 
-// Nobody can go on, and not all are at the same barrier.
+// No thread can continue, and not all are at the same barrier.
 void Block::stalled() {
     for (size_t number = 0; number < warps_.size(); ++number) {
         const Warp &warp = warps_[number];
@@ -325,11 +324,11 @@ void Block::note_trap(const char *what) {
 
 void Block::abandon() { Fiber::leave_to(*current_, *main_); }
 
-// ---- The words of a kernel ----
+// ---- The device functions of a kernel ----
 
 namespace {
 
-// A __device__ function called by the host would otherwise follow a null pointer.
+// A __device__ function called on the host would otherwise dereference a null pointer.
 Block &block_of(const char *what) {
     if (running_block == nullptr) {
         std::fprintf(stderr, "cudasim: %s outside of a kernel\n", what);

@@ -1,6 +1,5 @@
-// Runs the threads of one block after the other on one thread of the operating system. A thread that has to wait keeps
-// its stack and lets the next one run; one that never waits gives its stack to the next, so that kernels without
-// barriers run as plain loops.
+// Runs the threads of one block one at a time on one OS thread. A thread that has to wait keeps its stack, and the next one
+// runs; a thread that never waits passes its stack on to the next, so that kernels without barriers run as plain loops.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +23,7 @@ namespace cudasim {
 using detail::BarrierKind;
 using detail::KernelEntry;
 
-// What all blocks of a launch have in common.
+// The data shared by all blocks of a launch.
 struct Grid {
     const char *kernel;
     const void *function;
@@ -47,12 +46,12 @@ class Block {
     Block(const Block &) = delete;
     Block &operator=(const Block &) = delete;
 
-    // Threads come and go with blocks; this is for all blocks of a launch that run here.
+    // Prepares for all blocks of a launch that run on this OS thread.
     void start(const Grid &grid);
     // Throws KernelFault.
     void run(uint64_t linear);
 
-    // The block whose thread is running on this thread of the operating system, or nullptr outside of a kernel.
+    // The block whose thread is running on this OS thread, or nullptr outside of a kernel.
     static Block *running();
 
     // ---- From within a kernel ----
@@ -60,10 +59,10 @@ class Block {
     uint64_t warp_meet(const Warp::Call &call);
     void *shared_static(const void *site, const char *name, size_t bytes, size_t alignment);
     void *shared_dynamic() const { return shared_.dynamic(); }
-    // Ends the block with these words; the threads that are left never go on.
+    // Ends the block with this message; the remaining threads never continue.
     [[noreturn]] __attribute__((format(printf, 2, 3))) void fault(const char *format, ...);
 
-    // ---- From a signal handler, on behalf of the thread that was interrupted ----
+    // ---- From a signal handler, on behalf of the interrupted thread ----
     const Stack &running_stack() const { return current_->stack(); }
     void note_trap(const char *words);
     [[noreturn]] void abandon();
@@ -80,7 +79,7 @@ class Block {
     void work();
     void begin_thread(int thread);
     void end_thread();
-    // Lets another thread run until this one may go on.
+    // Lets other threads run until this one can continue.
     void wait();
     bool pick(int *thread);
     Fiber &fiber_for(int thread);
@@ -96,7 +95,7 @@ class Block {
     size_t most_shared_;
     SharedMemory shared_;
     StackPool stacks_;
-    std::vector<std::unique_ptr<Fiber>> fibers_;  // all there are
+    std::vector<std::unique_ptr<Fiber>> fibers_;  // owns all fibers
     std::vector<Fiber *> idle_;
     std::optional<Fiber> main_;
 
@@ -105,17 +104,17 @@ class Block {
     int threads_ = 0;
     uint3 block_index_{};
     std::vector<uint3> indices_;       // of each thread
-    std::vector<Fiber *> waiting_on_;  // a waiting thread's fiber
+    std::vector<Fiber *> waiting_on_;  // the fiber of each waiting thread
     std::vector<Waiting> at_barrier_;
     std::vector<Warp> warps_;
 
     Fiber *current_ = nullptr;
-    Fiber *finished_ = nullptr;  // left for good, but whose stack was still in use when it was left
-    int thread_ = 0;             // the one that runs
+    Fiber *finished_ = nullptr;  // will not run again, but its stack was still in use when it was left
+    int thread_ = 0;             // the running thread
     int live_ = 0;
     int barrier_count_ = 0;
     int barrier_votes_ = 0;
-    int barrier_result_ = 0;  // of the barrier passed last: nobody comes past the next one without having read it
+    int barrier_result_ = 0;  // of the last barrier; every thread has read it before the next barrier completes
     int first_at_barrier_ = -1;
     ThreadSet ready_;
     ThreadSet exited_;

@@ -12,7 +12,7 @@ uint32_t word(uintptr_t address) {
     return 0x7ff00001u | ((static_cast<uint32_t>(address >> 2) * 2654435761u) & 0xfffffu);
 }
 
-// An allocation may end anywhere, so the canary behind it starts anywhere in a word.
+// An allocation may end at any byte, so the canary after it may start in the middle of a word.
 unsigned char byte(uintptr_t address) {
     return static_cast<unsigned char>(word(address) >> (8 * (address & 3)));
 }

@@ -1,4 +1,4 @@
-// Devices that have failed. As in CUDA, a device that has failed once fails in everything until it is reset.
+// Devices that have failed. As in CUDA, every call on a device that has failed returns an error until the device is reset.
 #pragma once
 
 #include <mutex>
@@ -11,7 +11,7 @@ class DeviceFaults {
    public:
     explicit DeviceFaults(int devices) : words_(static_cast<size_t>(devices)) {}
 
-    // The first fault of a device stands; it is also printed, since a test may never ask.
+    // The first fault of a device is kept. It is also printed, because a test may never query it.
     void set(int device, const std::string &words);
     void clear(int device);
     bool failed(int device) const;
@@ -20,7 +20,7 @@ class DeviceFaults {
 
    private:
     mutable std::mutex mutex_;
-    std::vector<std::string> words_;  // empty: none
+    std::vector<std::string> words_;  // empty if there was no fault
     std::string last_;
 };
 

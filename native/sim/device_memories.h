@@ -1,4 +1,4 @@
-// All memory the simulated machine knows, and which device may touch what.
+// All memory of the simulated machine, and which device may access which part of it.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ class DeviceMemories {
     PinnedMemory &pinned() { return pinned_; }
     const PinnedMemory &pinned() const { return pinned_; }
 
-    // The number of the device whose range holds the address, or -1. Takes no lock.
+    // Returns the device whose range contains the address, or -1. Takes no lock.
     int owner(const void *address) const;
     Place find(const void *address) const;
     std::string describe(const void *address) const;
@@ -29,7 +29,7 @@ class DeviceMemories {
     bool peer(int device, int of) const { return peers_[index(device, of)].load(std::memory_order_relaxed); }
     void set_peer(int device, int of, bool access) { peers_[index(device, of)].store(access); }
 
-    // Whether a kernel of `device` may touch the bytes; with 0 bytes, whether the address is of such memory at all.
+    // Whether a kernel of `device` may access the bytes; with 0 bytes, whether the address lies in such memory at all.
     bool allows(int device, const void *address, size_t bytes) const;
 
    private:
@@ -40,7 +40,7 @@ class DeviceMemories {
     std::vector<std::atomic<bool>> peers_;
 };
 
-// While it lives, the memory that work on some devices needs is in reach; then none is.
+// While it is open, the memory that work on some devices needs is accessible; otherwise no device memory is.
 class MemoryGate {
    public:
     explicit MemoryGate(const DeviceMemories &memories) : memories_(memories) {}
@@ -48,7 +48,7 @@ class MemoryGate {
     MemoryGate(const MemoryGate &) = delete;
     MemoryGate &operator=(const MemoryGate &) = delete;
 
-    // All memory of `device` and of `others`, and what `device` may see of its peers.
+    // All memory of `device` and of `others`, and the memory of peers that `device` may access.
     void open(int device, const std::vector<int> &others);
     void close();
 

@@ -16,9 +16,9 @@ namespace cudasim {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr size_t kGuard = 256;       // at least, before and after; also the alignment CUDA promises
-constexpr size_t kRangeFactor = 8;   // addresses to memory
-constexpr size_t kMostFreed = 4096;  // frees that are remembered for reports
+constexpr size_t kGuard = 256;       // minimum before and after; also the alignment guaranteed by CUDA
+constexpr size_t kRangeFactor = 8;   // ratio of address range to memory
+constexpr size_t kMostFreed = 4096;  // frees kept for reports
 
 size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -38,8 +38,8 @@ DeviceMemory::DeviceMemory(int device, Options options) : device_(device), optio
 }
 
 DeviceMemory::~DeviceMemory() {
-    // Whatever gets these addresses next must not find canaries poisoned. Not the whole range at once: that would write
-    // a shadow for every address of it.
+    // The next owner of these addresses must not find poisoned canaries. The whole range is not unpoisoned at once, because
+    // that would write shadow memory for every address.
     release_all();
     munmap(range_, range_bytes_);
 }
@@ -134,7 +134,7 @@ std::string DeviceMemory::release_locked(Live::iterator found) {
     change_protection(region, allocation.region_bytes, PROT_READ | PROT_WRITE);
     std::string words = damage_of(position, allocation);
     change_protection(region, allocation.region_bytes, PROT_NONE);
-    // The pages go back to the operating system; the addresses stay out of reach.
+    // The pages are returned to the operating system; the addresses stay inaccessible.
     madvise(region, allocation.region_bytes, MADV_DONTNEED);
     ASAN_UNPOISON_MEMORY_REGION(region, allocation.region_bytes);
     remember_freed(position, allocation);
@@ -160,7 +160,7 @@ bool DeviceMemory::contains(const void *address) const {
 }
 
 DeviceMemory::Live::const_iterator DeviceMemory::holding(size_t position) const {
-    auto after = live_.upper_bound(position + kGuard);  // a canary belongs to what it guards
+    auto after = live_.upper_bound(position + kGuard);  // a canary belongs to the allocation that it guards
     if (after == live_.begin()) return live_.end();
     const auto found = std::prev(after);
     const bool inside = position < found->second.region + found->second.region_bytes;
@@ -174,7 +174,7 @@ Place DeviceMemory::find(const void *address) const {
     place.kind = Place::Kind::unallocated;
     const size_t position = offset(address);
     const auto found = holding(position);
-    // One past the end still belongs: it is where an empty piece of an array starts.
+    // One past the end still belongs to the allocation: an empty piece of an array starts there.
     if (found != live_.end() && position >= found->first && position <= found->first + found->second.bytes) {
         const Allocation &allocation = found->second;
         place.kind = Place::Kind::device;

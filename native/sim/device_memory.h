@@ -1,6 +1,6 @@
-// The memory of one device: a reserved range of addresses of which only live allocations can ever be touched, and
-// those only while the device works. An address is not given out again until the whole range is used up, so that
-// what is used after its free is found rather than happens to work.
+// The memory of one device: a reserved range of addresses of which only live allocations can ever be accessed, and only
+// while the device is working. An address is not reused until the whole range has been used, so that use after free is
+// detected instead of working by accident.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace cudasim {
 
-// How much of a device's memory can be touched: peers see what cudaMalloc gave, but not the memory of pools.
+// How much of a device's memory is accessible: peers can access memory from cudaMalloc, but not from memory pools.
 enum class Reach { none, peers, all };
 
 class DeviceMemory {
@@ -31,12 +31,13 @@ class DeviceMemory {
     DeviceMemory(const DeviceMemory &) = delete;
     DeviceMemory &operator=(const DeviceMemory &) = delete;
 
-    // Filled with NaN between canaries; nullptr when the device is full. ready: false until its stream comes to it.
+    // Filled with NaN between canaries; nullptr if the device is full. `ready` is false until the stream reaches the
+    // allocation.
     void *allocate(size_t bytes, bool pool, bool ready);
     void set_ready(void *address);
-    // From here on nobody else may free it. False when it is not an allocation, or being freed already.
+    // After this, nobody else can free the address. Returns false if it is not an allocation or is already being freed.
     bool claim_for_free(void *address, bool pool_only);
-    // Frees, and returns what is wrong with the canaries in words; empty when nothing is.
+    // Frees the address and returns a message about damaged canaries, which is empty if there are none.
     std::string release(void *address);
     void release_all();
 
@@ -44,7 +45,7 @@ class DeviceMemory {
     Place find(const void *address) const;
     std::string describe(const void *address) const;
 
-    // These read canaries: the memory must be in reach.
+    // These read canaries, so the memory must be accessible.
     std::string damage() const;
     std::string damage(const void *address) const;
 
@@ -57,8 +58,8 @@ class DeviceMemory {
    private:
     struct Allocation {
         size_t region;        // offset of the first page
-        size_t region_bytes;  // whole pages, canaries included
-        size_t bytes;         // as asked for
+        size_t region_bytes;  // whole pages, including canaries
+        size_t bytes;         // as requested
         bool pool;
         bool ready;
         bool freeing = false;
@@ -67,7 +68,7 @@ class DeviceMemory {
         size_t bytes;
         bool pool;
     };
-    using Live = std::map<size_t, Allocation>;  // by the offset of the first byte the owner sees
+    using Live = std::map<size_t, Allocation>;  // by the offset of the first byte of the user's part
 
     size_t offset(const void *address) const;
     unsigned char *at(size_t position) const { return range_ + position; }
@@ -94,7 +95,7 @@ class DeviceMemory {
     size_t used_ = 0;
     size_t asked_ = 0;
     Reach reach_ = Reach::none;
-    // Neighbouring regions in one piece, so that reach changes by few calls of the operating system.
+    // Adjacent regions are merged, so that access rights change with few system calls.
     struct Run {
         size_t start;
         size_t bytes;

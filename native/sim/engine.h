@@ -1,5 +1,5 @@
-// How a launch is executed. The source engine calls the kernel that was compiled with the program; the PTX engine
-// looks it up by name and interprets what nvcc made of it.
+// How a launch is executed. The source engine calls the kernel that was compiled with the program; the PTX engine finds the
+// kernel by name and interprets the PTX that nvcc generated.
 #pragma once
 
 #include <cstddef>
@@ -14,21 +14,21 @@ namespace cudasim {
 
 class DeviceMemories;
 
-// Device memory as a kernel of one device may see it.
+// Device memory as a kernel of one device can access it.
 class MemoryMap {
    public:
     MemoryMap(const DeviceMemories &memories, int device) : memories_(memories), device_(device) {}
 
     int device() const { return device_; }
 
-    // What the address is; base and bytes tell the whole allocation, so a reader can remember it for the next access.
+    // Classifies an address. base and bytes describe the whole allocation, so a caller can cache it for the next access.
     Place find(const void *address) const;
 
-    // Whether a kernel of this device may touch all of [address, address + bytes): in one live allocation of its own,
-    // of a peer it has access to, or of pinned host memory.
+    // Whether a kernel of this device may access all of [address, address + bytes), which must lie in one live allocation of
+    // the device, of a peer with access enabled, or of pinned host memory.
     bool allows(const void *address, size_t bytes) const;
 
-    // In words, for a report.
+    // A description for a report.
     std::string describe(const void *address) const;
 
    private:
@@ -36,7 +36,7 @@ class MemoryMap {
     int device_;
 };
 
-// What a kernel did wrong, in words. It becomes cudaErrorLaunchFailure.
+// An error in a kernel, with a message. It becomes cudaErrorLaunchFailure.
 class KernelFault : public std::runtime_error {
    public:
     using std::runtime_error::runtime_error;
@@ -49,7 +49,7 @@ class Engine {
     Engine &operator=(const Engine &) = delete;
     virtual ~Engine() = default;
 
-    // Returns when every block has run; throws KernelFault. Launches come one at a time.
+    // Returns when every block has run; throws KernelFault. Launches are serialized.
     virtual void launch(const char *kernel, Dim3 grid, Dim3 block, size_t shared_bytes, const void *args,
                         const size_t *arg_offsets, const size_t *arg_sizes, int arg_count, const MemoryMap &memory) = 0;
 };

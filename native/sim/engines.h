@@ -1,4 +1,4 @@
-// The engine that the settings ask for.
+// Creates the engine selected in the settings.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace cudasim {
 
-// Throws std::exception when it cannot be had.
+// Throws std::exception if it is not available.
 std::unique_ptr<Engine> make_engine(const Settings &settings, const KernelTable &kernels);
 
 }  // namespace cudasim

@@ -90,7 +90,7 @@ const char *cudaGetErrorString(cudaError_t error) {
     const ErrorText *found = find(error);
     if (found == nullptr) return "unrecognized error code";
     const HostThread &thread = HostThread::current();
-    // The words stay after cudaGetLastError(), which a program calls before it asks for them.
+    // The message is kept after cudaGetLastError(), because a program calls that before it asks for the message.
     if (error != thread.described || thread.words.empty()) return found->words;
     words = std::string(found->words) + ": " + thread.words;
     return words.c_str();

@@ -7,15 +7,15 @@ namespace cudasim {
 
 namespace {
 
-// The fiber that is about to run for the first time; entry() has no other way to learn it.
+// The fiber that is about to run for the first time; entry() has no other way to receive it.
 thread_local Fiber *starting = nullptr;
 
 }  // namespace
 
 #if defined(__x86_64__)
 
-// Saves what a function must preserve and changes stacks; the caller has saved everything else. Kernels do not change
-// the rounding mode, so the control words of the floating-point units stay.
+// Saves the callee-saved registers and switches stacks; the caller has saved the others. Kernels do not change the rounding
+// mode, so the floating-point control words are not saved.
 asm(R"(
     .text
     .p2align 4
@@ -48,10 +48,10 @@ extern "C" __attribute__((visibility("hidden"))) void cudasim_switch_stacks(void
 void Fiber::prepare(Body body) {
     body_ = body;
     forget_history();
-    // What an abandoned thread left poisoned must not be taken for an error of the next one.
+    // Stack memory poisoned by an abandoned thread must not be reported as an error of the next one.
     ASAN_UNPOISON_MEMORY_REGION(stack_.bottom, stack_.bytes);
     auto **slot = reinterpret_cast<void **>(stack_.top());
-    *--slot = nullptr;  // where entry() would return to: a debugger stops here, and the alignment is a call's
+    *--slot = nullptr;  // return address of entry(): a debugger stops here, and the alignment is that of a call
     *--slot = reinterpret_cast<void *>(&Fiber::entry);
     for (int saved = 0; saved < 6; ++saved) *--slot = nullptr;
     stack_pointer_ = slot;
@@ -78,8 +78,8 @@ Fiber::~Fiber() {
 #endif
 }
 
-// ThreadSanitizer keeps a stack of calls a fiber, and a body never returns from its own: they pile up. To make the
-// sanitizer's fiber anew is slow, so it is done before there are too many rather than each time.
+// ThreadSanitizer keeps a call stack per fiber, and a body never returns, so the calls accumulate. Recreating the
+// sanitizer's fiber is slow, so this is done before there are too many calls rather than each time.
 void Fiber::forget_history() {
 #if defined(__SANITIZE_THREAD__)
     constexpr int kMostStarts = 1000;
@@ -97,7 +97,7 @@ void Fiber::entry() {
     const Body body = self.body_;
     self.body_ = nullptr;
     body(self);
-    std::abort();  // a body does not return: there is nowhere to return to
+    std::abort();  // a body must not return: it has no caller
 }
 
 void Fiber::arrived() {

@@ -1,5 +1,5 @@
-// A fiber is a stack and a place to go on. Switching is by hand on x86-64, by ucontext elsewhere (about ten times
-// slower, since that saves the signal mask by a call of the operating system).
+// A fiber is a stack and a saved context. Switching is implemented in assembly on x86-64 and with ucontext elsewhere, which
+// is about ten times slower, because it saves the signal mask with a system call.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class Fiber {
    public:
     using Body = void (*)(Fiber &);
 
-    // The fiber that is the caller's own thread.
+    // The fiber of the calling OS thread.
     Fiber() = default;
     explicit Fiber(const Stack &stack) : stack_(stack) {}
     ~Fiber();
@@ -26,12 +26,12 @@ class Fiber {
 
     const Stack &stack() const { return stack_; }
 
-    // The next switch to it calls body on an empty stack, whatever was there before. body must not return.
+    // The next switch to the fiber calls body on an empty stack; the previous contents are discarded. body must not return.
     void prepare(Body body);
 
-    // Leaves the running fiber `from`, which goes on here when somebody switches back to it.
+    // Leaves the running fiber `from`, which continues here when another fiber switches back to it.
     static void switch_to(Fiber &from, Fiber &to);
-    // The same, when nobody ever will.
+    // The same if `from` will never continue.
     [[noreturn]] static void leave_to(Fiber &from, Fiber &to);
 
    private:
@@ -42,7 +42,7 @@ class Fiber {
 
     Stack stack_;
     Body body_ = nullptr;
-    Fiber *previous_ = nullptr;  // who switched here last
+    Fiber *previous_ = nullptr;  // the fiber that switched here last
 #if defined(__x86_64__)
     void *stack_pointer_ = nullptr;
 #else

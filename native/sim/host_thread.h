@@ -1,5 +1,5 @@
-// What the runtime keeps a thread of the host: its current device and its last error; and the frame of every function
-// of the interface.
+// The runtime's state per host thread (the current device and the last error), and the wrapper around every function of the
+// interface.
 #pragma once
 
 #include <exception>
@@ -14,7 +14,7 @@ namespace cudasim {
 struct HostThread {
     int device = 0;
     cudaError_t last = cudaSuccess;
-    std::string words;  // about the last error, also when it has been taken back
+    std::string words;  // message of the last error, kept after cudaGetLastError()
     cudaError_t described = cudaSuccess;
 
     static HostThread &current();
@@ -22,7 +22,7 @@ struct HostThread {
     cudaError_t fail(cudaError_t error, const char *why);
 };
 
-// Nothing is thrown at a caller: a refusal becomes CUDA's code, and the words are kept for cudaGetErrorString.
+// No exception reaches the caller: a refusal becomes CUDA's error code, and its message is kept for cudaGetErrorString.
 template <class Body>
 cudaError_t call(Body &&body) noexcept {
     HostThread &thread = HostThread::current();

@@ -1,4 +1,4 @@
-// Faults on order: the n-th next call of a kind on a device fails.
+// Fault injection: the n-th next call of a kind on a device fails.
 #pragma once
 
 #include <map>
@@ -13,8 +13,8 @@ class Injector {
     static bool known(const std::string &what);
 
     void add(const std::string &what, int device, long long after);
-    void clear(int device);  // -1 for all
-    // Counts a call; true when it is the one that fails.
+    void clear(int device);  // -1 for all devices
+    // Counts a call; returns true if it is the one that fails.
     bool hit(const std::string &what, int device);
 
    private:

@@ -1,5 +1,5 @@
-// The compiled kernels, by the address of the name that LAUNCH gave them: two libraries may have kernels of the same
-// name, but not at the same address.
+// The compiled kernels, by the address of the name that LAUNCH gave them: two libraries may have kernels with the same name,
+// but not at the same address.
 #pragma once
 
 #include <mutex>

@@ -13,7 +13,7 @@ struct Holder {
     std::shared_ptr<Machine> machine;
 };
 
-// Never destroyed: threads that are not ours may call until the very end of the process.
+// Never destroyed: other threads may make calls until the end of the process.
 Holder &holder() {
     static Holder *const one = std::make_unique<Holder>().release();
     return *one;
@@ -76,7 +76,7 @@ std::shared_ptr<Event> Machine::event(Event *handle) const {
     return found;
 }
 
-// The null stream and the blocking streams of a device wait for each other.
+// The null stream and the blocking streams of a device synchronize with each other.
 void Machine::order_with_null_stream(const std::shared_ptr<Stream> &stream) {
     if (!stream->blocking()) return;
     const auto &null = streams_.null_stream(stream->device());

@@ -1,5 +1,5 @@
-// The simulated machine as a whole: it owns the parts and knows how work gets from a call to a stream. The functions of
-// the runtime interface are thin around it.
+// The simulated machine. It owns all parts and submits work from calls to streams. The functions of the runtime interface
+// are thin wrappers around it.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@
 
 namespace cudasim {
 
-// How a call is refused.
+// Thrown to refuse a call.
 class ApiError : public std::runtime_error {
    public:
     ApiError(cudaError_t code, const std::string &words) : std::runtime_error(words), code_(code) {}
@@ -42,7 +42,7 @@ class Machine {
     Machine(const Machine &) = delete;
     Machine &operator=(const Machine &) = delete;
 
-    // The one there is, made at the first call.
+    // The single instance, created by the first call.
     static std::shared_ptr<Machine> get();
     static void remake();
 
@@ -60,16 +60,16 @@ class Machine {
     // Throws the fault of a device that has failed.
     void check_healthy(int device) const;
 
-    // Both throw for a handle that is none.
+    // Both throw for an invalid handle.
     std::shared_ptr<Stream> stream(Stream *handle, int current) const;
     std::shared_ptr<Event> event(Event *handle) const;
 
-    // Puts a task on a stream, after what CUDA orders before it; runs it at once when streams are eager.
+    // Submits a task to a stream, after the work that CUDA orders before it; runs it immediately if streams are eager.
     Mark submit(const std::shared_ptr<Stream> &stream, Task task);
     void finish_stream(const std::shared_ptr<Stream> &stream);
     void finish_device(int device);
 
-    // Dynamic shared memory a kernel has been allowed on a device.
+    // The limit of dynamic shared memory set for a kernel on a device.
     void allow_shared(int device, const void *function, size_t bytes);
     size_t allowed_shared(int device, const void *function) const;
 

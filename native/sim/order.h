@@ -1,4 +1,4 @@
-// Which thread of a block runs next, and which block: CUDA promises nothing, so a test tries several orders.
+// The order in which the threads of a block, and the blocks, run. CUDA guarantees none, so a test tries several orders.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ inline uint64_t mix(uint64_t z) {
     return z ^ (z >> 31);
 }
 
-// A set of threads of one block, from which the lowest, the highest or the next is found without a search.
+// A set of threads of one block with fast access to the lowest, the highest and the next element.
 class ThreadSet {
    public:
     bool empty() const { return words_ == 0; }
@@ -44,7 +44,7 @@ class ThreadSet {
     bool has(int thread) const { return (bits_[thread >> 6] >> (thread & 63) & 1) != 0; }
     uint32_t warp(int number) const { return static_cast<uint32_t>(bits_[number >> 1] >> (32 * (number & 1))); }
 
-    // These need a set that is not empty.
+    // These require a set that is not empty.
     int lowest() const {
         const int word = __builtin_ctz(words_);
         return word * 64 + __builtin_ctzll(bits_[word]);
@@ -53,7 +53,7 @@ class ThreadSet {
         const int word = 31 - __builtin_clz(words_);
         return word * 64 + 63 - __builtin_clzll(bits_[word]);
     }
-    // The first at or after `thread`, else the lowest.
+    // The first thread at or after `thread`, or else the lowest.
     int next(int thread) const {
         const int word = thread >> 6;
         const uint64_t here = bits_[word] & (~uint64_t{0} << (thread & 63));
@@ -73,7 +73,7 @@ class Order {
    public:
     Order(OrderKind kind, uint64_t seed) : kind_(kind), seed_(seed) {}
 
-    // A random order depends on the block and not on who runs it, so that a failure comes again.
+    // A random order depends on the block and not on the OS thread that runs it, so that a failure is reproducible.
     void start_block(uint64_t block) { state_ = mix(seed_ ^ mix(block)); }
 
     int pick(const ThreadSet &ready, int threads) {
@@ -86,7 +86,7 @@ class Order {
         return ready.next(static_cast<int>((state_ >> 32) * static_cast<uint64_t>(threads) >> 32));
     }
 
-    // The block to run as the i-th of `count`: a permutation in each order.
+    // The i-th block to run of `count`; every order is a permutation.
     uint64_t block(uint64_t i, uint64_t count) const {
         switch (kind_) {
             case OrderKind::forward: return i;

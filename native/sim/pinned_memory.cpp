@@ -11,7 +11,7 @@ namespace cudasim {
 namespace {
 
 constexpr std::align_val_t kAlignment{4096};
-constexpr size_t kGuard = 4096;  // a page before, so that the owner's part is aligned to a page as CUDA's is
+constexpr size_t kGuard = 4096;  // one page, so that the user's part is page-aligned as in CUDA
 
 }  // namespace
 

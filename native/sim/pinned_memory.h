@@ -1,4 +1,4 @@
-// Pinned memory of the host: ordinary memory, remembered, since copies from it read it late.
+// Pinned host memory: ordinary memory that is registered, because asynchronous copies read it when the stream reaches them.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ namespace cudasim {
 class PinnedMemory {
    public:
     void *allocate(size_t bytes);  // throws std::bad_alloc
-    // False when the address is no allocation. `damage` gets what is wrong with its canaries.
+    // Returns false if the address is not an allocation. `damage` receives a message about damaged canaries.
     bool release(void *address, std::string *damage);
 
-    // Place::Kind::host when it is not pinned.
+    // Place::Kind::host if it is not pinned.
     Place find(const void *address) const;
     size_t live() const;
 

@@ -170,7 +170,7 @@ cudaError_t cudaFuncSetAttribute(const void *function, cudaFuncAttribute attribu
     return call([&](Machine &machine, HostThread &thread) {
         machine.check_healthy(thread.device);
         if (function == nullptr) throw ApiError(cudaErrorInvalidDeviceFunction, "a null pointer for the kernel");
-        if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return;  // a hint
+        if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return;  // only a hint
         const auto most = static_cast<int>(machine.settings().most_shared());
         if (value < 0 || value > most) {
             throw ApiError(cudaErrorInvalidValue, text("%d bytes of dynamic shared memory: sm_%d has %d a block", value,

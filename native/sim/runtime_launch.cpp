@@ -11,7 +11,7 @@ using detail::KernelCall;
 
 namespace {
 
-// A launch that waits in a stream: everything it needs, by value.
+// A launch that waits in a stream, with a copy of everything that it needs.
 class QueuedLaunch {
    public:
     QueuedLaunch(const KernelCall &call, int device)
@@ -20,7 +20,7 @@ class QueuedLaunch {
           block_(call.block),
           shared_bytes_(call.shared_bytes),
           device_(device),
-          // 16-byte units, since a vector among the parameters is aligned to that
+          // 16-byte units, because a vector parameter has that alignment
           bytes_((call.arguments.total + sizeof(Unit)) / sizeof(Unit)),
           offsets_(call.arguments.offsets, call.arguments.offsets + call.arguments.count),
           sizes_(call.arguments.sizes, call.arguments.sizes + call.arguments.count) {
@@ -54,7 +54,7 @@ class QueuedLaunch {
         return value;
     }
 
-    // A pointer of the host, of another device or to freed memory would only be found if the kernel happened to fault.
+    // A host pointer, a pointer to another device or to freed memory would only be found if the kernel happened to fault.
     void check_pointers(const DeviceMemories &memories) const {
         for (const int argument : pointers_) {
             const void *address = pointer(argument);
@@ -64,7 +64,7 @@ class QueuedLaunch {
         }
     }
 
-    // The whole device is checked when the host waits; here, what this kernel was given, so that it can be named.
+    // The whole device is checked when the host synchronizes; here only the kernel's arguments are, so that it can be named.
     void check_canaries(const DeviceMemories &memories) const {
         for (const int argument : pointers_) {
             const void *address = pointer(argument);

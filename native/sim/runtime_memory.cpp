@@ -27,7 +27,7 @@ void *allocate(Machine &machine, int device, size_t bytes, bool pool) {
     DeviceMemory &memory = machine.memories().device(device);
     void *address = memory.allocate(bytes, pool, !pool);
     if (address == nullptr) {
-        // Frees that wait in a stream give their memory back first, as the driver lets them.
+        // Pending frees in streams release their memory first, as the driver allows.
         machine.finish_device(device);
         address = memory.allocate(bytes, pool, !pool);
     }
@@ -78,7 +78,7 @@ void check_kind(cudaMemcpyKind kind, const Side &to, const Side &from) {
     }
 }
 
-// By then the memory may be gone, or not be there yet: the copy is ordered with neither.
+// By then the memory may have been freed, or not yet be allocated: the copy is ordered with neither.
 void check_still_there(const DeviceMemories &memories, const Side &side, const void *address, size_t bytes) {
     if (side.pageable()) return;
     const Place now = memories.find(address);
@@ -98,7 +98,7 @@ void copy(Machine &machine, void *to, const void *from, size_t bytes, cudaMemcpy
         throw ApiError(cudaErrorUnknown, text("copy of %zu bytes on device %d: injected fault", bytes, device));
     }
 
-    // Pageable memory is read now, into a staging buffer; pinned memory when the stream comes to it.
+    // Pageable memory is read now, into a staging buffer; pinned memory is read when the stream reaches the copy.
     std::shared_ptr<std::vector<unsigned char>> staging;
     if (source.pageable()) {
         const auto *first = static_cast<const unsigned char *>(from);
@@ -115,7 +115,7 @@ void copy(Machine &machine, void *to, const void *from, size_t bytes, cudaMemcpy
         std::memmove(to, staging != nullptr ? staging->data() : from, bytes);
     };
     const Mark mark = machine.submit(stream, std::move(task));
-    // To pageable memory there is no copy behind the caller's back.
+    // A copy to pageable memory is never asynchronous.
     if (target.pageable()) {
         machine.scheduler().finish(mark);
         machine.check_healthy(device);
@@ -221,7 +221,7 @@ cudaError_t cudaFreeHost(void *address) {
         if (machine.memories().find(address).kind != Place::Kind::pinned) {
             throw ApiError(cudaErrorInvalidValue, "free of what is not pinned: " + machine.memories().describe(address));
         }
-        // Copies may still read it.
+        // Pending copies may still read it.
         for (int i = 0; i < machine.devices(); ++i) machine.finish_device(i);
         std::string damage;
         if (!machine.memories().pinned().release(address, &damage)) {

@@ -30,7 +30,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
     return call([&](Machine &machine, HostThread &thread) {
         if (handle == nullptr) throw ApiError(cudaErrorInvalidResourceHandle, "the null stream cannot be destroyed");
         const auto stream = machine.stream(handle, thread.device);
-        // CUDA lets the work end some time later; that may be now.
+        // CUDA completes the work at some later time, which may be now.
         machine.finish_stream(stream);
         machine.streams().remove(handle);
         machine.check_healthy(stream->device());
@@ -88,7 +88,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
         machine.check_healthy(stream->device());
         auto mark = std::make_shared<Mark>();
         mark->stream = stream;
-        // Weakly, or a stream that is forgotten with its work undone would hold itself.
+        // A weak reference, because otherwise a stream that is removed with pending work would own itself.
         const std::weak_ptr<Mark> weak = mark;
         const auto stamp = [weak] {
             if (const auto alive = weak.lock()) alive->time = std::chrono::steady_clock::now();

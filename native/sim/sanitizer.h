@@ -1,4 +1,4 @@
-// The few calls by which the sanitizers are told what they cannot see: our own heaps and our own stacks.
+// The calls that inform the sanitizers about custom heaps and stacks.
 #pragma once
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 
 namespace cudasim {
 
-// From the first task somebody waits for to the last: memory is in reach in between.
+// Covers all tasks that a caller waits for; memory stays accessible in between.
 class Scheduler::Session {
    public:
     Session(const DeviceMemories &memories, DeviceFaults &faults) : memories_(memories), faults_(faults), gate_(memories) {}
@@ -14,9 +14,9 @@ class Scheduler::Session {
         for (const int device : worked_) check(device);
     }
 
-    // Runs one task on the way to the mark; false when there is none left.
+    // Runs one task on the way to the mark; returns false if there is none left.
     bool step(const Mark &goal) {
-        // A stream may wait for another that waits for a third: an explicit stack, since the chain has no bound.
+        // A stream may wait for another that waits for a third: an explicit stack, because the chain is unbounded.
         if (chain_.empty()) chain_.push_back(goal);
         for (;;) {
             const Mark &mark = chain_.back();

@@ -1,7 +1,7 @@
-// Runs the tasks of streams when somebody waits for them. Nothing runs by itself: in the lazy mode work stays queued
-// until it is needed, so that a program which forgets to wait reads what was there before.
+// Runs the tasks of streams when a caller waits for them. Nothing runs on its own: in the lazy mode work stays queued until
+// it is needed, so that a program that fails to synchronize reads the old values.
 //
-// One task runs at a time, of whichever device, since only then can the memory of all other devices be out of reach.
+// One task runs at a time over all devices, because only then can the memory of all other devices be inaccessible.
 #pragma once
 
 #include <memory>
@@ -19,12 +19,12 @@ class Scheduler {
    public:
     Scheduler(const DeviceMemories &memories, DeviceFaults &faults) : memories_(memories), faults_(faults) {}
 
-    // Runs what it takes for the mark to be reached: its stream up to there, and what that waits for.
+    // Runs everything needed to reach the mark: its stream up to the mark, and the work that it depends on.
     void finish(const Mark &mark);
-    // Runs one task towards the mark, for somebody who polls. True when the mark is reached.
+    // Runs one task towards the mark, for a caller that polls. Returns true if the mark has been reached.
     bool advance(const Mark &mark);
 
-    // For what is done between tasks, at once: freeing memory.
+    // Runs `body` immediately, while no task is running; used for freeing memory.
     template <class Body>
     void between_tasks(Body &&body) {
         std::lock_guard<std::mutex> lock(execution_);

@@ -33,7 +33,7 @@ class Variable {
     bool set() const { return !text_.empty(); }
     const std::string &text() const { return text_; }
 
-    // One of two words; the first is the default.
+    // One of two values; the first is the default.
     bool is_second(const char *first, const char *second) const {
         if (!set() || text_ == first) return false;
         if (text_ == second) return true;

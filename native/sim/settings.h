@@ -1,4 +1,4 @@
-// What the simulated machine is like, from the environment (cudasim/runtime.h lists the variables).
+// The settings of the simulated machine, from the environment (cudasim/runtime.h lists the variables).
 #pragma once
 
 #include <cstddef>
@@ -22,16 +22,16 @@ struct Settings {
     bool protect = true;
     bool poison = true;
 
-    // Dynamic shared memory a kernel can ask for, with cudaFuncSetAttribute.
+    // The maximum dynamic shared memory of a kernel, set with cudaFuncSetAttribute.
     size_t most_shared() const;
     size_t shared_per_multiprocessor() const;
 
-    // Throws std::runtime_error that names the variable whose value makes no sense: a test that believes it runs in
-    // reverse order must not run forward because of a misspelling.
+    // Throws std::runtime_error that names the variable with an invalid value: because of a misspelling, a test for the
+    // reverse order must not silently run in forward order.
     static Settings from_environment();
 };
 
-constexpr int kMostThreads = 1024;         // of a block
+constexpr int kMostThreads = 1024;         // per block
 constexpr size_t kPlainShared = 48 * 1024;  // without cudaFuncSetAttribute, on every architecture
 
 }  // namespace cudasim

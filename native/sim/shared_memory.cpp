@@ -30,7 +30,7 @@ SharedMemory::SharedMemory(size_t most) : most_(most) {
     arena_ = memory_ + kPage;
     arena_end_ = arena_ + arena;
     if (mprotect(arena_, arena, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
-    // A thread that is abandoned never frees what it allocated, so nothing is allocated on behalf of one.
+    // An abandoned thread never frees its allocations, so nothing is allocated on behalf of a thread.
     pieces_.reserve(kMostPieces);
 }
 
@@ -46,7 +46,7 @@ void SharedMemory::start_block(size_t dynamic_bytes, bool poison) {
     static_bytes_ = 0;
     dynamic_bytes_ = dynamic_bytes;
     dynamic_ = nullptr;
-    // Its canaries are there even when a kernel launched without dynamic shared memory writes to it.
+    // The canaries exist even if a kernel that was launched without dynamic shared memory writes to it.
     dynamic_ = place(nullptr, "dynamic shared memory", dynamic_bytes)->data;
 }
 
@@ -88,7 +88,7 @@ const unsigned char *SharedMemory::find_damage(size_t *piece) const {
         const unsigned char *to = i < pieces_.size() ? pieces_[i].data : end_;
         const unsigned char *where = canary::damaged(guard_before(i), to);
         if (where == nullptr) continue;
-        // A canary between two arrays belongs to the one it is nearer to.
+        // A canary between two arrays is attributed to the nearer one.
         const bool before = i < pieces_.size() && (i == 0 || to - where <= where - guard_before(i));
         *piece = before ? i : i - 1;
         return where;

@@ -1,5 +1,5 @@
-// The shared memory of the block that runs: as new for each block, since a value left by the one before would hide
-// that nobody wrote it, with canaries around every array.
+// The shared memory of the running block, with canaries around every array. It is reinitialized for each block, because
+// values left by the previous block would hide that an element was never written.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace cudasim {
 
 class SharedMemory {
    public:
-    // most: static and dynamic shared memory together, as the architecture allows.
+    // most: the architecture's limit for static and dynamic shared memory together.
     explicit SharedMemory(size_t most);
     ~SharedMemory();
     SharedMemory(const SharedMemory &) = delete;
@@ -20,11 +20,11 @@ class SharedMemory {
     void start_block(size_t dynamic_bytes, bool poison);
 
     void *dynamic() const { return dynamic_; }
-    // The array declared at a site, made by the first thread that comes there. nullptr when it does not fit.
+    // The array declared at a site, created by the first thread that reaches it. nullptr if it does not fit.
     void *array(const void *site, const char *name, size_t bytes, size_t alignment);
 
     bool intact() const;
-    // What is wrong with the canaries, in words.
+    // A message about damaged canaries.
     Words damage() const;
 
    private:
@@ -44,7 +44,7 @@ class SharedMemory {
     size_t mapped_ = 0;
     unsigned char *arena_ = nullptr;
     unsigned char *arena_end_ = nullptr;
-    unsigned char *end_ = nullptr;  // of what this block uses, last canary included
+    unsigned char *end_ = nullptr;  // end of the memory that this block uses, including the last canary
     unsigned char *dynamic_ = nullptr;
     bool poison_ = false;
     size_t static_bytes_ = 0;

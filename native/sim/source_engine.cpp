@@ -11,7 +11,7 @@ namespace cudasim {
 
 namespace {
 
-// The first fault ends the launch: blocks that have not started do not run.
+// The first fault ends the launch: blocks that have not started are not run.
 class FirstFault {
    public:
     bool any() const { return any_.load(std::memory_order_relaxed); }
@@ -30,8 +30,8 @@ class FirstFault {
     std::string words_;
 };
 
-constexpr int64_t kPiecesPerThread = 16;  // for threads that are not equally fast
-constexpr int64_t kWorkPerThread = 8;     // a kernel's thread in elements of a plain loop
+constexpr int64_t kPiecesPerThread = 16;  // balances threads of different speed
+constexpr int64_t kWorkPerThread = 8;     // cost of a kernel thread in elements of a plain loop
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Executes the kernels that were compiled with the program, blocks spread over threads of the operating system.
+// Executes the kernels that were compiled with the program, with the blocks distributed over OS threads.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ class SourceEngine : public Engine {
     Order order_;
     bool poison_;
     fcm::Pool pool_;
-    std::vector<std::unique_ptr<Block>> blocks_;  // one a thread of the pool
+    std::vector<std::unique_ptr<Block>> blocks_;  // one per thread of the pool
 };
 
 }  // namespace cudasim

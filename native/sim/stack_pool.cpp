@@ -10,8 +10,8 @@ namespace cudasim {
 
 namespace {
 
-constexpr size_t kGuard = 64 * 1024;  // more than a page: a large frame would step over one
-// Frames grow several times over under a sanitizer. Only the pages that are touched cost memory.
+constexpr size_t kGuard = 64 * 1024;  // more than a page, which a large frame could skip
+// Frames are several times larger under a sanitizer. Only pages that are touched cost memory.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr size_t kStackBytes = 512 * 1024;
 #else
@@ -42,7 +42,7 @@ Stack StackPool::take() {
         munmap(memory, kStackBytes + kGuard);
         throw std::bad_alloc();
     }
-    // Stacks that all end at the same place in a page would all want the same lines of the cache.
+    // If all stacks ended at the same offset in a page, they would compete for the same cache lines.
     const size_t shift = (made_++ * 5 % 64) * 64;
     return {static_cast<unsigned char *>(memory) + kGuard, kStackBytes - shift};
 }

@@ -1,4 +1,4 @@
-// Stacks for fibers, with a gap below each that nobody may touch, kept for the next fiber.
+// Stacks for fibers, with an inaccessible guard below each; they are reused for later fibers.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 namespace cudasim {
 
 struct Stack {
-    unsigned char *bottom = nullptr;  // the lowest byte that may be used
+    unsigned char *bottom = nullptr;  // the lowest usable byte
     size_t bytes = 0;
 
     unsigned char *top() const { return bottom + bytes; }

@@ -1,4 +1,4 @@
-// A stream is a queue of tasks; an event is a mark in one.
+// A stream is a queue of tasks; an event is a mark in a stream.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace cudasim {
 
-// A place in a stream: reached when the task at `position` is done.
+// A position in a stream, reached when the task at `position` is complete.
 struct Mark {
     std::shared_ptr<detail::Stream> stream;
     uint64_t position = 0;
@@ -25,10 +25,10 @@ struct Mark {
 
 struct Task {
     std::string what;
-    std::function<void()> run;              // nothing to do when empty
-    std::vector<int> devices{};             // whose memory it needs besides its own device's
-    bool even_after_fault = false;          // frees happen, so that a failed device does not leak
-    std::shared_ptr<const Mark> after{};    // runs only when this is reached
+    std::function<void()> run;              // empty: nothing to do
+    std::vector<int> devices{};             // additional devices whose memory it needs
+    bool even_after_fault = false;          // for frees, so that a failed device does not leak
+    std::shared_ptr<const Mark> after{};    // runs only after this is reached
 };
 
 namespace detail {
@@ -38,15 +38,15 @@ class Stream {
     Stream(int device, bool blocking) : device_(device), blocking_(blocking) {}
 
     int device() const { return device_; }
-    // Whether it waits for the null stream of its device, and that for it.
+    // Whether it synchronizes with the null stream of its device.
     bool blocking() const { return blocking_; }
 
-    // The position of the task: 1 for the first.
+    // Returns the position of the task; the first is 1.
     uint64_t push(Task task);
     uint64_t tail() const;
     bool done(uint64_t position) const;
 
-    // The task to run next, which stays where it is until pop(); nullptr when there is none up to `position`.
+    // The next task to run, which stays in the queue until pop(); nullptr if there is none up to `position`.
     Task *front(uint64_t position);
     void pop();
     void drop_all();

@@ -1,4 +1,4 @@
-// The streams and events that exist, and the null stream of each device.
+// The existing streams and events, and the null stream of each device.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ class StreamTable {
     explicit StreamTable(int devices);
 
     Stream *create(int device, bool blocking);
-    // nullptr when there is no such stream. nullptr as the handle means the null stream of `device`.
+    // nullptr if there is no such stream. The handle nullptr means the null stream of `device`.
     std::shared_ptr<Stream> find(Stream *handle, int device) const;
     void remove(Stream *handle);
 
@@ -24,9 +24,9 @@ class StreamTable {
     void remove_event(Event *handle);
 
     const std::shared_ptr<Stream> &null_stream(int device) const { return null_[static_cast<size_t>(device)]; }
-    // Its null stream among them.
+    // Including its null stream.
     std::vector<std::shared_ptr<Stream>> of_device(int device) const;
-    // Streams and events are gone, their work undone.
+    // Removes all streams and events; pending work is discarded.
     void forget(int device);
 
    private:

@@ -1,5 +1,5 @@
-// printf into a value: a std::string, or words that need no memory, for a thread of a kernel that may be abandoned
-// and so would never free it.
+// printf into a value: a std::string, or a fixed buffer that allocates no memory. The latter is for kernel threads, which
+// may be abandoned and would then never free it.
 #pragma once
 
 #include <cstdarg>

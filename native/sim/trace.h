@@ -1,4 +1,4 @@
-// Writes down what is put on streams, for tests of what may run beside what.
+// Records the work submitted to streams, for tests of concurrency.
 #pragma once
 
 #include <cstdio>
@@ -12,9 +12,9 @@ namespace cudasim {
 
 class Trace {
    public:
-    // Starts a file, or ends the one that is open when `path` is null. False if it cannot be written.
+    // Starts a file, or closes the current one if `path` is null. Returns false if the file cannot be written.
     bool open(const char *path);
-    // One line: device, stream, position, then the stream and position that it waits for (0 0 for none), and the words.
+    // One line: device, stream, position, the stream and position that it waits for (0 0 for none), and a description.
     void add(const Stream &stream, uint64_t position, const Mark *after, const std::string &what);
 
    private:

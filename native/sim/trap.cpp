@@ -34,7 +34,7 @@ void chain(int signal, siginfo_t *info, void *context) {
     if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr) {
         before.sa_sigaction(signal, info, context);
     } else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
-        // Back to the default: the instruction faults again and the program ends as it would have.
+        // Restores the default action: the instruction faults again, and the process ends as it would have.
         sigaction(signal, &before, nullptr);
     } else {
         before.sa_handler(signal);
@@ -44,7 +44,7 @@ void chain(int signal, siginfo_t *info, void *context) {
 Words reason(int signal, const siginfo_t &info, const Block &block) {
     if (signal == SIGFPE) return words("integer division by zero");
     if (block.running_stack().guards(info.si_addr)) return words("stack overflow");
-    // An address the processor cannot even form, or a vector that is not aligned, comes without an address.
+    // A non-canonical address or a misaligned vector access is reported without an address.
     if (info.si_code == SI_KERNEL || signal == SIGBUS) return words("misaligned or impossible address");
     const DeviceMemories *memories = watched.load();
     if (memories == nullptr) return words("illegal address %p", info.si_addr);
@@ -55,7 +55,7 @@ Words reason(int signal, const siginfo_t &info, const Block &block) {
 
 CUDASIM_UNCHECKED __attribute__((noinline)) void land() { Block::running()->abandon(); }
 
-// When the handler returns, the thread of the kernel goes on in land(), on a stack that is as good as empty.
+// When the handler returns, the kernel thread continues in land(), on an almost empty stack.
 bool redirect(const Block &block, void *context) {
     const Stack &stack = block.running_stack();
     ASAN_UNPOISON_MEMORY_REGION(stack.bottom, stack.bytes);

@@ -1,6 +1,6 @@
-// Faults of the processor: a kernel that touches what it may not ends as a fault of its device; the host touching
-// device memory is told what it touched before it dies. All others go to whoever handled them before (a JVM has its
-// own uses for them).
+// Processor faults. A kernel that accesses memory it may not access ends as a fault of its device; if the host accesses
+// device memory, a message says what was accessed before the process ends. All other faults are passed to the previous
+// handlers (a JVM uses them).
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@ class DeviceMemories;
 
 namespace trap {
 
-// Installs the handlers, once. `memories` are those to look an address up in from now on; nullptr for none.
+// Installs the handlers, once. `memories` is used to look up addresses from now on; nullptr for none.
 void watch(const DeviceMemories *memories);
 
-// A handler cannot run on a stack that has overflowed, so a thread that runs kernels has another one for it.
+// A handler cannot run on a stack that has overflowed, so a thread that runs kernels has an alternate signal stack.
 class HandlerStack {
    public:
     HandlerStack();

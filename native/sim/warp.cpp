@@ -49,7 +49,8 @@ bool Warp::arrive(int lane, const Call &call, unsigned existing, unsigned exited
                       call.line, call.mask, first_of(call.mask & exited));
         return false;
     }
-    // Where all that wait are named by the first of them, they have been compared with it; nearly always so.
+    // If the mask of the first waiting lane contains all waiting lanes, they have been compared with it; this is the usual
+    // case.
     const bool agreed = (waiting_ & ~call.mask) == 0 && (waiting_ == 0 || same_group(call, calls_[first_of(waiting_)]));
     for (unsigned others = agreed ? 0 : waiting_; others != 0; others &= others - 1) {
         const int other = first_of(others);
@@ -90,7 +91,7 @@ void Warp::meet(const Call &call) {
 
 uint64_t Warp::shuffled(int lane, unsigned mask) const {
     const Call &call = calls_[lane];
-    const int start = lane & ~(call.width - 1);  // of the segment of `width` lanes it lies in
+    const int start = lane & ~(call.width - 1);  // start of the segment of `width` lanes that contains the lane
     const int within = lane - start;
     const auto distance = static_cast<unsigned>(call.operand);
     int source = lane;
@@ -103,13 +104,13 @@ uint64_t Warp::shuffled(int lane, unsigned mask) const {
             if (distance < static_cast<unsigned>(call.width - within)) source = lane + call.operand;
             break;
         default: {
-            // Beyond its segment a lane may look back but not ahead.
+            // Outside of its segment a lane may read lower lanes but not higher ones.
             const int other = lane ^ call.operand;
             if (other >= 0 && other < start + call.width) source = other;
             break;
         }
     }
-    // A lane that does not take part gives an undefined value: here NaN, and -1 as an integer.
+    // A lane that does not take part provides an undefined value: NaN as a float, -1 as an integer.
     return (mask & bit(source)) != 0 ? calls_[source].value : ~uint64_t{0};
 }
 

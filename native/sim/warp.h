@@ -1,5 +1,5 @@
-// The lanes of one warp that wait for each other in a primitive such as __shfl_sync. Several groups of lanes may wait
-// at a time, each with a mask of its own; lanes that name each other must come to the same primitive with the same mask.
+// The lanes of one warp that wait for each other in a primitive such as __shfl_sync. Several groups of lanes may wait at the
+// same time, each with its own mask; the lanes of a mask must reach the same primitive with the same mask.
 #pragma once
 
 #include <cstdint>
@@ -22,25 +22,25 @@ class Warp {
         const char *file;
         int line;
         uint64_t value;
-        int operand;  // the lane, the distance or the bits, as the shuffle has it
+        int operand;  // the lane, the distance or the bits, depending on the shuffle
     };
 
     void reset() { waiting_ = 0; }
 
-    // A lane comes. `exited` are lanes whose thread has ended, `existing` those that have a thread at all. True when it
-    // is the last of its group: then all of call.mask go on. Otherwise it waits. What is not allowed is put into words
-    // in `fault`.
+    // A lane arrives. `exited` are lanes whose thread has ended, `existing` those that have a thread at all. Returns true if
+    // it is the last of its group: then all lanes of call.mask continue. Otherwise it waits. Invalid calls are described in
+    // `fault`.
     bool arrive(int lane, const Call &call, unsigned existing, unsigned exited, Words *fault);
 
-    // What the primitive gives a lane, once its group has met.
+    // The result of the primitive for a lane, after its group has met.
     uint64_t result(int lane) const { return results_[lane]; }
 
-    // A thread ends. Whoever waits for its lane waits in vain.
+    // A thread ends. Returns a message if another lane is waiting for it.
     Words exit(int lane) const;
 
     unsigned waiting() const { return waiting_; }
     const Call &call(int lane) const { return calls_[lane]; }
-    // Those that a waiting lane still waits for.
+    // The lanes that a waiting lane still waits for.
     unsigned missing(int lane) const { return calls_[lane].mask & ~waiting_; }
 
    private:

@@ -1,12 +1,12 @@
-// No operation allocates. malloc and its kin are defined here and so come before those of the C library, also for the
-// calls that the shared library makes; they count while they are told to.
+// Checks that no operation allocates memory. malloc and related functions are defined here and take precedence over those of
+// the C library, also for calls from the shared library; they count calls while counting is enabled.
 #include <dlfcn.h>
 #include <sys/mman.h>
 
 #include <atomic>
 #include <functional>
 
-#include "support.h"
+#include "placed.h"
 
 namespace {
 
@@ -17,7 +17,7 @@ void count() {
     if (counting.load()) calls.fetch_add(1);
 }
 
-// dlsym itself may ask for a little memory before malloc is known; it comes from here and is never given back.
+// dlsym may request some memory before the real malloc is known; that memory comes from here and is never freed.
 alignas(64) char early[4096];
 size_t early_used = 0;
 bool resolving = false;
@@ -95,7 +95,7 @@ long counted(const std::function<void()> &body) {
 
 }  // namespace
 
-// Without this the test below could pass because nothing is counted at all.
+// Without this test, the test below could pass because nothing is counted at all.
 TEST(allocations_of_the_library_are_counted) {
     Device device(2);
     for (const int64_t bytes : {int64_t{100}, int64_t{3} << 20}) {
@@ -106,76 +106,26 @@ TEST(allocations_of_the_library_are_counted) {
     }
 }
 
+// With the clients distributed over the threads, and with a single client that is cut into pieces.
 TEST(operations_do_not_allocate) {
-    constexpr int64_t kClients = 3;
-    constexpr int64_t kN = 40000;
     Device device(2);
-    Random random(1);
-    Floats x(kClients, kN), y(kClients, kN), z(kClients, kN);
-    const fcm_matrix_block blocks[] = {{100, 128, 0, 0, 0, 1.0}, {20, 10, 12800, 12800, 12800, 1.0},
-                                       {128, 200, 13000, 13000, 13000, 1.0}};
-    const double coefficients[] = {3.4445, -4.7750, 2.0315, 3.4445, -4.7750, 2.0315};
-    int64_t sum_bytes = 0;
-    int64_t schulz_bytes = 0;
-    CHECK(fcm_sum_workspace(device, kClients, kN, &sum_bytes, nullptr) == FCM_OK, "query");
-    CHECK(fcm_newton_schulz_small_workspace(device, kClients, blocks, 3, &schulz_bytes, nullptr) == FCM_OK, "query");
-    std::vector<double> sums(static_cast<size_t>(sum_bytes / 8));
-    std::vector<double> schulz(static_cast<size_t>(schulz_bytes / 8));
-    const float v[2] = {0.5f, 0.25f};
-    double norms[kClients] = {};
-    int64_t client = 0;
-    int64_t index = 0;
-    fcm_error error{};
-    const std::pair<const char *, std::function<fcm_status()>> operations[] = {
-        {"ema", [&] { return fcm_ema(device, kClients, kN, 0.5, x.data(), kN, y.data(), kN, &error); }},
-        {"compose_momentum",
-         [&] {
-             return fcm_compose_momentum(device, kClients, kN / 2, 2, 0.5, x.data(), kN, v, 0, y.data(), kN, &error);
-         }},
-        {"storm",
-         [&] {
-             return fcm_storm(device, kClients, kN, 0.5, x.data(), kN, y.data(), kN, z.data(), kN, norms, sums.data(),
-                              sum_bytes, &error);
-         }},
-        {"project_compose_momentum",
-         [&] {
-             return fcm_project_compose_momentum(device, kClients, kN / 2, 2, 1.0, norms, 0.5, x.data(), kN, v, 0,
-                                                 y.data(), kN, &error);
-         }},
-        {"project", [&] { return fcm_project(device, kClients, kN, 1.0, norms, x.data(), kN, &error); }},
-        {"adaptive_step",
-         [&] {
-             return fcm_adaptive_step(device, kClients, kN / 2, FCM_YOGI, 0.9, 0.99, 1e-3, 0.5, x.data(), kN, y.data(),
-                                      kN, z.data(), kN, z.data() + kN / 2, kN, &error);
-         }},
-        {"top_k", [&] { return fcm_top_k(device, kClients, kN, kN / 10, x.data(), kN, y.data(), kN, &error); }},
-        {"top_k of one",
-         [&] { return fcm_top_k(device, 1, kN, kN / 10, x.data(), kN, x.data(), kN, &error); }},
-        {"norm", [&] { return fcm_norm(device, kClients, kN, x.data(), kN, norms, sums.data(), sum_bytes, &error); }},
-        {"vector_step",
-         [&] {
-             return fcm_vector_step(device, kClients, kN, FCM_STEP_NORMALIZED, 0.5, x.data(), kN, y.data(), kN,
-                                    sums.data(), sum_bytes, &error);
-         }},
-        {"average", [&] { return fcm_average(device, kClients, kN, nullptr, x.data(), kN, &error); }},
-        {"all_finite", [&] { return fcm_all_finite(device, kClients, kN, x.data(), kN, &client, &index, &error); }},
-        {"newton_schulz_small",
-         [&] {
-             return fcm_newton_schulz_small(device, kClients, blocks, 3, coefficients, 2, 1.0, 0.5, x.data(), kN,
-                                            y.data(), kN, z.data(), kN, schulz.data(), schulz_bytes, &error);
-         }},
-        {"copy", [&] { return fcm_copy_in(device, x.data(), y.data(), kN * 4, &error); }},
-        {"zero", [&] { return fcm_zero(device, y.data(), kN * 4, &error); }},
-        {"triad", [&] { return fcm_triad(device, kN, 0.5f, x.data(), y.data(), z.data(), 1, &error); }},
-    };
-    for (const auto &[name, operation] : operations) {
-        x.randomize(random);
-        y.randomize(random);
-        z.randomize(random);
-        CHECK(operation() == FCM_OK, "%s: %s", name, error.message);
-        fcm_status status = FCM_INTERNAL;
-        const long allocations = counted([&, &run = operation] { status = run(); });
-        CHECK(status == FCM_OK, "%s: %s", name, error.message);
-        CHECK(allocations == 0, "%s allocates %ld times", name, allocations);
+    for (const table::Size &size : {table::Size{3, 40000}, table::Size{1, 40000}}) {
+        for (const table::Operation &operation : table::operations()) {
+            for (const table::Parameters &settings : operation.settings(size)) {
+                const auto data = data_of(operation, device, size, settings, 1);
+                Placed placed(data);
+                const table::Placement p = placed.placement();
+                fcm_error error{};
+                CHECK(operation.call(device, size, settings, p, &error) == FCM_OK, "%s: %s", operation.name, error.message);
+                placed.load(data);
+                fcm_status status = FCM_INTERNAL;
+                const long allocations = counted([&] { status = operation.call(device, size, settings, p, &error); });
+                CHECK(status == FCM_OK, "%s: %s", operation.name, error.message);
+                CHECK(allocations == 0, "%s allocates %ld times", operation.name, allocations);
+            }
+        }
     }
+    Floats x(1, 40000), y(1, 40000);
+    CHECK(counted([&] { fcm_copy_in(device, x.data(), y.data(), 160000, nullptr); }) == 0, "a copy allocates");
+    CHECK(counted([&] { fcm_zero(device, y.data(), 160000, nullptr); }) == 0, "a fill allocates");
 }

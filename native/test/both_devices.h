@@ -1,5 +1,5 @@
-// A simulated GPU next to the CPU: the same operands, the same call, and the same bits wherever the arithmetic is in the
-// same order.
+// A simulated GPU next to the CPU: the same operands and the same call, with bit-identical results wherever the arithmetic
+// has the same order.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@ inline bool interpreted() {
     return engine != nullptr && std::strcmp(engine, "ptx") == 0;
 }
 
-// The library under test can be another build of the same sources. Without one there is nothing to test, which must not
-// look like a test that failed.
+// The library under test may be another build of the same sources. If it is missing, there is nothing to test, which must
+// not look like a failed test.
 inline void load_backend() {
     const char *other = std::getenv("FCM_TEST_BACKEND");
     int32_t kind = -1;
@@ -70,15 +70,15 @@ class Random {
     uint64_t state_;
 };
 
-// Where the pieces of an operand lie: `shift` elements before the first, `gap` after each.
+// The layout of an operand: `shift` elements before the first piece, `gap` elements after each piece.
 struct Placing {
     int64_t shift = 0;
     int64_t gap = 0;
 };
 constexpr Placing kPlacings[] = {{0, 0}, {0, 4}, {0, 1}, {1, 3}};
 
-// One operand in host memory, from which each device gets a copy. What does not belong to a piece is NaN with bits of its
-// own, and is compared as well: nothing may be written there.
+// One operand in host memory, of which each device gets a copy. Elements outside of the pieces are NaN with distinct bits
+// and are compared as well, because nothing may be written there.
 template <class T>
 class Operand {
    public:
@@ -165,7 +165,7 @@ class Buffer {
     void *address_ = nullptr;
 };
 
-// A device, with copies of the operands that a call on it is given.
+// A device with copies of the operands that are passed to a call on it.
 class Side {
    public:
     explicit Side(int32_t kind) : context_(context_of(kind)) {}
@@ -182,13 +182,14 @@ class Side {
         buffers_.push_back(std::make_unique<Buffer>(context(), bytes));
         return buffers_.back()->address();
     }
-    // What has become of the operand that was put as number `i`.
+    // The operand with index `i` after the call.
     template <class T>
     std::vector<T> get(size_t i, Operand<T> &operand) {
         std::vector<T> all(operand.all().size());
         buffers_.at(i)->out(all.data(), operand.bytes());
         return all;
     }
+    size_t count() const { return buffers_.size(); }
     void clear() { buffers_.clear(); }
 
    private:
@@ -201,26 +202,18 @@ class Both {
     Side cpu{FCM_CPU};
     Side sim{FCM_CUDASIM};
 
-    // call(side, error) puts the operands in the order in which they are given here, and makes the call.
+    // call(side, error) puts the operands in the order given here and makes the call.
     template <class Call, class... Operands>
     void same(const std::string &what, Call call, Operands &...operands) {
-        run(what, call);
-        size_t i = 0;
-        (compare(what, i++, operands, [](auto a, auto b) { return std::memcmp(&a, &b, sizeof a) == 0; }), ...);
-        clear();
+        near(what, 0.0, call, operands...);
     }
     template <class Call, class... Operands>
     void near(const std::string &what, double tolerance, Call call, Operands &...operands) {
         run(what, call);
         size_t i = 0;
-        const auto close = [tolerance](auto a, auto b) {
-            return std::memcmp(&a, &b, sizeof a) == 0 || std::fabs(a - b) <= tolerance * std::max(1.0, double(std::fabs(a)));
-        };
-        (compare(what, i++, operands, close), ...);
+        (compare(what, i++, operands, tolerance), ...);
         clear();
     }
-
-   private:
     template <class Call>
     void run(const std::string &what, Call call) {
         fcm_error on_cpu{}, on_sim{};
@@ -233,14 +226,18 @@ class Both {
                   long(on_sim.block), long(on_sim.index), long(on_cpu.client), long(on_cpu.block), long(on_cpu.index));
         }
     }
-    template <class T, class Equal>
-    void compare(const std::string &what, size_t i, Operand<T> &operand, Equal equal) {
+    // Compares operand `i` after the calls on both sides; with a tolerance of 0 it must be bit-identical.
+    template <class T>
+    void compare(const std::string &what, size_t i, Operand<T> &operand, double tolerance) {
         const std::vector<T> wanted = cpu.get(i, operand);
         const std::vector<T> got = sim.get(i, operand);
         for (size_t j = 0; j < wanted.size(); ++j) {
-            if (equal(wanted[j], got[j])) continue;
+            const T a = wanted[j];
+            const T b = got[j];
+            if (std::memcmp(&a, &b, sizeof a) == 0) continue;
+            if (tolerance > 0.0 && std::fabs(a - b) <= tolerance * std::max(1.0, double(std::fabs(a)))) continue;
             CHECK(false, "%s: operand %zu, element %ld: %.17g, wanted %.17g", what.c_str(), i, long(j) - long(operand.first()),
-                  double(got[j]), double(wanted[j]));
+                  double(b), double(a));
             return;
         }
     }

@@ -1,4 +1,4 @@
-// Buffers: what is given out, what is taken back, and copies between them.
+// Buffers: allocating, freeing, and copying between them.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
-// What the simulated device has given out, whoever asked.
+// The bytes allocated on the simulated device, by any context.
 long long simulated_bytes() {
 #if defined(FCM_TEST_KIND)
     return cudasim_live_bytes(0);
@@ -24,7 +24,7 @@ long long simulated_bytes() {
 #endif
 }
 
-// Around the two ways to allocate: the heap below 2 MiB, a mapping of its own from there on.
+// Sizes around the two ways to allocate: the heap below 2 MiB, a separate mapping from there on.
 const int64_t kSizes[] = {0, 1, 63, 64, 65, 4096, 2 * kMiB - 1, 2 * kMiB, 2 * kMiB + 1, 3 * kMiB, 4 * kMiB};
 
 void *allocate(fcm_context *context, int64_t bytes) {
@@ -51,7 +51,7 @@ void refuse_free(fcm_context *context, void *address, const char *what) {
             [&](fcm_error *e) { return fcm_buffer_free(context, address, e); });
 }
 
-// What lies in a buffer, and what is put there: on the CPU by the host itself, not by the functions under test.
+// Reads and writes a buffer: on the CPU directly by the host, not by the functions under test.
 std::vector<unsigned char> peek(fcm_context *context, const void *address, int64_t bytes) {
     std::vector<unsigned char> all(static_cast<size_t>(bytes));
     if (kOnDevice) {
@@ -83,7 +83,7 @@ std::vector<unsigned char> bytes_of(int64_t count, unsigned seed) {
 
 }  // namespace
 
-// A second round gets the memory that the first one has dirtied: only a real zeroing passes.
+// The second iteration gets memory that the first one has written, so the test only passes if it is really zeroed.
 TEST(buffers_are_zeroed_and_aligned) {
     Device device;
     for (int round = 0; round < 2; ++round) {
@@ -162,11 +162,11 @@ TEST(impossible_sizes_are_refused) {
     refuse(FCM_INVALID_ARGUMENT, "-1 byte", -1);
     refuse(FCM_INVALID_ARGUMENT, "INT64_MIN bytes", INT64_MIN);
     refuse(FCM_OUT_OF_MEMORY, "INT64_MAX bytes", INT64_MAX);
-    // around this value a size rounded up to a huge page overflows
+    // around this value, rounding a size up to a huge page overflows
     refuse(FCM_OUT_OF_MEMORY, "INT64_MAX - 2 MiB bytes", INT64_MAX - 2 * kMiB);
     refuse(FCM_OUT_OF_MEMORY, "more than the machine has", info.memory_bytes + 1);
-    // Half the machine twice: either half may be had, as long as nobody touches it. AddressSanitizer would touch it, and a
-    // device zeroes it at once.
+    // Half of the machine's memory twice: each half can be allocated as long as nothing touches it. AddressSanitizer would
+    // touch it, and a device zeroes it immediately.
     void *half = nullptr;
     if (!kSanitized && !kOnDevice && fcm_buffer_allocate(device, info.memory_bytes / 2, &half, nullptr) == FCM_OK) {
         refuse(FCM_OUT_OF_MEMORY, "more than is left", info.memory_bytes - info.memory_bytes / 2 + 1);
@@ -179,8 +179,8 @@ TEST(impossible_sizes_are_refused) {
             [&](fcm_error *e) { return fcm_buffer_allocate(nullptr, 1, &address, e); });
 }
 
-// LeakSanitizer sees the small ones; a mapping that is gone, the kernel confirms. One thread only: what a second one
-// leaves behind may be mapped into the hole.
+// LeakSanitizer checks the small allocations; for a mapping, the kernel confirms that it is gone. Only one thread is used,
+// because the memory of a second one might be mapped at the same address.
 TEST(destroying_a_context_frees_what_is_left) {
     void *mapped = nullptr;
     const long long before = simulated_bytes();
@@ -208,7 +208,7 @@ TEST(buffers_are_freed_on_another_thread) {
     CHECK(live(device) == 0, "%ld bytes are live", long(live(device)));
 }
 
-// Allocating is allowed on any thread, also on several at once; ThreadSanitizer watches.
+// Allocation is allowed on any thread, also concurrently; ThreadSanitizer checks it.
 TEST(buffers_come_and_go_on_four_threads) {
     Device device;
     std::vector<std::thread> threads;
@@ -229,7 +229,7 @@ TEST(buffers_come_and_go_on_four_threads) {
     CHECK(live(device) == 0, "%ld bytes are live", long(live(device)));
 }
 
-// Sizes around the pieces that copies are cut into, and odd addresses: bytes, not floats, are copied.
+// Sizes around the pieces that copies are cut into, and odd addresses, because bytes and not floats are copied.
 TEST(copies_carry_every_byte) {
     Device one(2);
     Device two(3);

@@ -1,17 +1,20 @@
-// A test is a function with a name; the program runs the ones it is asked for, or all of them.
+// A minimal test framework: a test is a named function, and the program runs the tests given as arguments, or all of them.
 #pragma once
 
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <functional>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace check {
 
 struct Test {
-    const char *name;
-    void (*body)();
+    std::string name;
+    std::function<void()> body;
 };
 
 inline std::vector<Test> &tests() {
@@ -19,8 +22,8 @@ inline std::vector<Test> &tests() {
     return all;
 }
 
-inline bool add(const char *name, void (*body)()) {
-    tests().push_back({name, body});
+inline bool add(std::string name, std::function<void()> body) {
+    tests().push_back({std::move(name), std::move(body)});
     return true;
 }
 
@@ -29,7 +32,7 @@ inline long &failures() {
     return count;
 }
 
-// One wrong stride fails a million elements; the first few say all there is to say.
+// A single wrong stride fails a million elements, so only the first few failures are printed.
 constexpr long kMostReports = 12;
 
 __attribute__((format(printf, 4, 5))) inline void fail(const char *file, int line, const char *condition,
@@ -47,19 +50,19 @@ inline int run(int count, char **names) {
     int ran = 0;
     for (const Test &test : tests()) {
         bool wanted = count <= 1;
-        for (int i = 1; i < count; ++i) wanted = wanted || std::strcmp(names[i], test.name) == 0;
+        for (int i = 1; i < count; ++i) wanted = wanted || names[i] == test.name;
         if (!wanted) continue;
         const long before = failures();
         try {
             test.body();
         } catch (const std::exception &e) {
-            fail(test.name, 0, "no exception", "%s", e.what());
+            fail(test.name.c_str(), 0, "no exception", "%s", e.what());
         }
-        std::printf("%s %s\n", failures() == before ? "passed" : "FAILED", test.name);
+        std::printf("%s %s\n", failures() == before ? "passed" : "FAILED", test.name.c_str());
         ++ran;
     }
     if (failures() > kMostReports) std::printf("%ld checks failed in all\n", failures());
-    // A name that nobody knows must not pass for a success.
+    // An unknown name must not count as a success.
     if (ran == 0 || (count > 1 && ran != count - 1)) {
         std::printf("%d of the tests asked for exist\n", ran);
         return 2;
@@ -74,7 +77,7 @@ inline int run(int count, char **names) {
     static const bool name##_added = check::add(#name, name);     \
     static void name()
 
-// The words after the condition are a printf format and its values, read only when the check fails.
+// The arguments after the condition are a printf format and its values, evaluated only if the check fails.
 #define CHECK(condition, ...)                                                         \
     do {                                                                              \
         if (!(condition)) check::fail(__FILE__, __LINE__, #condition, __VA_ARGS__);   \

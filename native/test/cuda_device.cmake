@@ -1,5 +1,5 @@
-# The CUDA kernels against the CPU's, in several orders of threads, on the GPUs with most and with least shared memory, and
-# as nvcc compiles them.
+# The CUDA kernels against the CPU's, in several orders of threads, on the GPUs with the most and the least shared memory,
+# and as compiled by nvcc.
 if(NOT TARGET fedcomuon_cudasim)
   return()
 endif()
@@ -19,7 +19,7 @@ endfunction()
 fcm_cuda_device_tests(forward)
 fcm_cuda_device_tests(eager FEDCOMUON_CUDASIM_STREAMS=eager FEDCOMUON_CUDASIM_ORDER=random:8)
 fcm_cuda_device_tests(sm_75 FEDCOMUON_CUDASIM_ARCH=75 FEDCOMUON_CUDASIM_ORDER=random:9)
-if(NOT FCM_SANITIZE)  # which looks at memory; other orders show it nothing new
+if(NOT FCM_SANITIZE)  # a sanitizer only checks memory; other orders show nothing new
   fcm_cuda_device_tests(reverse FEDCOMUON_CUDASIM_ORDER=reverse)
   fcm_cuda_device_tests(random FEDCOMUON_CUDASIM_ORDER=random:7)
   fcm_cuda_device_tests(sm_90 FEDCOMUON_CUDASIM_ARCH=90 FEDCOMUON_CUDASIM_ORDER=reverse)
@@ -31,7 +31,7 @@ if(TARGET fedcomuon_ptx)
                         FEDCOMUON_CUDASIM_ARCH=75 FEDCOMUON_CUDASIM_ORDER=random:9)
 endif()
 
-# A sanitizer has nothing to add to the proof, and takes several times as long.
+# A sanitizer adds nothing to the mutation tests and takes several times as long.
 if(NOT FCM_SANITIZE)
   add_subdirectory(../sim/mutation "${CMAKE_BINARY_DIR}/mutation")
 endif()

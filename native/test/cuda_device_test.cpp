@@ -1,5 +1,6 @@
-// The CUDA kernels on a simulated device against the CPU's, which other tests compare with references. Sizes are small, so
-// that every order of threads, every architecture and the interpreter of PTX can be tried.
+// The CUDA kernels on a simulated device against the CPU's, which other tests compare with references: every operation of
+// the table, and additional cases. Sizes are small, so that every order of threads, every architecture and the PTX
+// interpreter can be tested.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -15,22 +16,13 @@
 #include "both_devices.h"
 #include "check.h"
 #include "fedcomuon.h"
+#include "operation_table.h"
 
 namespace {
 
 std::string words(const char *name, int64_t clients, int64_t n, Placing p) {
     return std::string(name) + " of " + std::to_string(clients) + " x " + std::to_string(n) + ", shift " +
            std::to_string(p.shift) + ", gap " + std::to_string(p.gap);
-}
-
-// Tails of a vector, of a chunk and of several.
-constexpr int64_t kLengths[] = {1, 3, 4, 6, 1023, 1030, 2052};
-
-template <class Body>
-void every_layout(Body body) {
-    for (const int64_t n : kLengths) {
-        for (const Placing &placing : kPlacings) body(n > 2000 ? 1 : 3, n, placing);
-    }
 }
 
 int64_t sum_room(const Side &side, int64_t clients, int64_t n) {
@@ -42,103 +34,105 @@ int64_t sum_room(const Side &side, int64_t clients, int64_t n) {
 
 }  // namespace
 
+// ---- The table of operations ----
+
+namespace {
+
+// One call on both devices. `bad` puts a value that the operation must find into the last element of the operand that has to
+// be finite.
+void compare(Both &both, const table::Operation &operation, const table::Size &size, const table::Parameters &settings,
+             Placing placing, float bad) {
+    auto data = data_of(operation, both.cpu.context(), size, settings, static_cast<uint64_t>(size.n));
+    const auto &operands = data.operands();
+    if (bad != 0.0f) {
+        const auto finite = static_cast<size_t>(operation.finite);
+        if (operands[finite].element == 8) {
+            data.doubles(finite)[size.clients - 1] = double{bad};
+        } else {
+            data.floats(finite, size.clients - 1)[size.n - 1] = bad;
+        }
+    }
+    std::vector<std::unique_ptr<Floats>> floats(operands.size());
+    std::vector<std::unique_ptr<Doubles>> doubles(operands.size());
+    for (size_t i = 0; i < operands.size(); ++i) {
+        const table::Operand &operand = operands[i];
+        if (operand.host || operand.use == table::Use::kRoom) continue;
+        const int64_t clients = operand.clients(size);
+        if (operand.element == 8) {
+            doubles[i] = std::make_unique<Doubles>(1, operand.length);
+            std::copy(data.doubles(i), data.doubles(i) + operand.length, (*doubles[i])[0]);
+        } else {
+            // The operands have different strides, and either all or none of them are aligned to vectors.
+            floats[i] = std::make_unique<Floats>(clients, operand.length,
+                                                 Placing{placing.shift, placing.gap + (placing.gap > 0 ? 4 * int64_t(i) : 0)});
+            for (int64_t k = 0; k < clients; ++k) {
+                std::copy(data.floats(i, k), data.floats(i, k) + operand.length, (*floats[i])[k]);
+            }
+        }
+    }
+    std::vector<size_t> number(operands.size());
+    std::vector<std::array<int64_t, 2>> answers;
+    answers.reserve(2);
+    const auto call = [&](Side &side, fcm_error *error) {
+        const auto here = operation.operands(side.context(), size, settings);
+        table::Placement p;
+        for (size_t i = 0; i < here.size(); ++i) {
+            number[i] = side.count();
+            if (here[i].use == table::Use::kAnswer) {
+                answers.push_back({-7, -7});
+                p.at[i] = answers.back().data();
+            } else if (here[i].use == table::Use::kRoom) {
+                p.room_bytes = here[i].length * 8;
+                p.at[i] = side.room(p.room_bytes);
+            } else if (here[i].host) {
+                p.at[i] = data.bytes(i).data();
+            } else if (floats[i] != nullptr) {
+                p.at[i] = side.put(*floats[i]);
+                p.stride[i] = floats[i]->stride();
+            } else {
+                p.at[i] = side.put(*doubles[i]);
+            }
+        }
+        return operation.call(side.context(), size, settings, p, error);
+    };
+    const std::string what = words(operation.name, size.clients, size.n, placing);
+    both.run(what, call);
+    for (size_t i = 0; i < operands.size(); ++i) {
+        // Sums in double may differ in their last bits; a float only differs where such a sum is used.
+        if (doubles[i] != nullptr) both.compare(what, number[i], *doubles[i], operation.gpu);
+        if (floats[i] != nullptr) both.compare(what, number[i], *floats[i], operation.gpu < 1e-9 ? 0.0 : operation.gpu);
+    }
+    CHECK(answers.empty() || answers[0] == answers[1], "%s: another answer", what.c_str());
+    both.clear();
+}
+
+// Remainders of a vector, of one chunk and of several, and of a piece of a sum.
+constexpr int64_t kLengths[] = {1, 3, 4, 6, 1023, 1030, 2052, 4100};
+
+void compare_everywhere(const table::Operation &operation) {
+    Both both;
+    for (const int64_t n : kLengths) {
+        for (const Placing &placing : kPlacings) {
+            const table::Size size{n > 2000 ? 2 : 3, n};
+            const auto all = operation.settings(size);
+            for (size_t i = 0; i < all.size() && (i < 2 || (!interpreted() && n < 2000)); ++i) {
+                compare(both, operation, size, all[i], placing, 0.0f);
+            }
+            if (operation.finite >= 0) compare(both, operation, size, all[0], placing, n % 4 == 0 ? kInf : kNaN);
+        }
+    }
+}
+
+const bool kAdded = table::add_tests(compare_everywhere);
+
+}  // namespace
+
 // ---- Element by element ----
 
-TEST(ema) {
-    Both both;
-    Random random(1);
-    every_layout([&](int64_t clients, int64_t n, Placing placing) {
-        for (const double a : {0.3, 1.0}) {
-            Floats x(clients, n, placing), y(clients, n, {placing.shift, placing.gap + 4});
-            x.fill(random);
-            y.fill(random);
-            const auto call = [&](Side &side, fcm_error *error) {
-                float *to_x = side.put(x);
-                float *to_y = side.put(y);
-                return fcm_ema(side.context(), clients, n, a, to_x, x.stride(), to_y, y.stride(), error);
-            };
-            both.same(words("ema", clients, n, placing), call, x, y);
-        }
-    });
-}
-
-TEST(compose) {
-    Both both;
-    Random random(2);
-    every_layout([&](int64_t clients, int64_t n, Placing placing) {
-        for (const int64_t d : {1, 3}) {
-            Floats h(clients, n * d, placing), v(clients, d), m(clients, n, placing);
-            Doubles norms(1, clients);
-            h.fill(random);
-            v.fill(random);
-            m.fill(random);
-            norms.positive(random);
-            const auto plain = [&](Side &side, fcm_error *error) {
-                float *to_h = side.put(h);
-                float *to_v = side.put(v);
-                float *to_m = side.put(m);
-                return fcm_compose_momentum(side.context(), clients, n, d, 0.2, to_h, h.stride(), to_v, v.stride(), to_m,
-                                            m.stride(), error);
-            };
-            both.same(words("compose_momentum", clients, n, placing), plain, h, v, m);
-            const auto projected = [&](Side &side, fcm_error *error) {
-                float *to_h = side.put(h);
-                float *to_v = side.put(v);
-                float *to_m = side.put(m);
-                return fcm_project_compose_momentum(side.context(), clients, n, d, 0.5, side.put(norms), 0.2, to_h, h.stride(),
-                                                    to_v, v.stride(), to_m, m.stride(), error);
-            };
-            both.same(words("project_compose_momentum", clients, n, placing), projected, h, v, m, norms);
-        }
-    });
-}
-
-TEST(project) {
-    Both both;
-    Random random(3);
-    every_layout([&](int64_t clients, int64_t n, Placing placing) {
-        for (const bool bad : {false, true}) {
-            Floats x(clients, n, placing);
-            Doubles norms(1, clients);
-            x.fill(random);
-            norms.positive(random);
-            if (bad) norms[0][clients - 1] = std::numeric_limits<double>::infinity();
-            const auto call = [&](Side &side, fcm_error *error) {
-                float *to_x = side.put(x);
-                return fcm_project(side.context(), clients, n, 0.4, side.put(norms), to_x, x.stride(), error);
-            };
-            both.same(words("project", clients, n, placing), call, x, norms);
-        }
-    });
-}
-
-TEST(adaptive_step) {
-    Both both;
-    Random random(4);
-    every_layout([&](int64_t clients, int64_t n, Placing placing) {
-        for (const int32_t rule : {FCM_ADAM, FCM_YOGI}) {
-            Floats delta(clients, n, placing), m(clients, n, placing), v(clients, n, placing), w(clients, n, placing);
-            delta.fill(random);
-            m.fill(random);
-            v.positive(random);
-            w.fill(random);
-            const auto call = [&](Side &side, fcm_error *error) {
-                float *to_delta = side.put(delta);
-                float *to_m = side.put(m);
-                float *to_v = side.put(v);
-                float *to_w = side.put(w);
-                return fcm_adaptive_step(side.context(), clients, n, rule, 0.9, 0.99, 1e-3, 0.01, to_delta, delta.stride(),
-                                         to_m, m.stride(), to_v, v.stride(), to_w, w.stride(), error);
-            };
-            both.same(words("adaptive_step", clients, n, placing), call, delta, m, v, w);
-        }
-    });
-}
-
-TEST(average) {
+TEST(average_of_many_clients) {
     Both both;
     Random random(5);
-    for (const int64_t clients : {1, 3, 300}) {
+    for (const int64_t clients : {1, 300}) {
         for (const int64_t n : {1, 6, 1030}) {
             if (clients == 300 && n > 6) continue;
             for (const Placing &placing : kPlacings) {
@@ -159,23 +153,6 @@ TEST(average) {
     }
 }
 
-TEST(triad) {
-    Both both;
-    Random random(6);
-    for (const int64_t n : kLengths) {
-        Floats a(1, n, {n % 2, 0}), b(1, n), c(1, n);
-        a.fill(random);
-        b.fill(random);
-        c.fill(random);
-        const auto call = [&](Side &side, fcm_error *error) {
-            float *to_a = side.put(a);
-            float *to_b = side.put(b);
-            return fcm_triad(side.context(), n, 0.7f, to_b, side.put(c), to_a, 0, error);
-        };
-        both.same(words("triad", 1, n, {}), call, a, b, c);
-    }
-}
-
 // More tasks than a grid has blocks.
 TEST(more_clients_than_blocks) {
     if (interpreted()) return;
@@ -192,8 +169,8 @@ TEST(more_clients_than_blocks) {
     both.same("ema of more clients than blocks", call, x, y);
 }
 
-// A client further away than 2^31 elements. No device of a test has so much memory; what the kernel touches of it is two
-// pages at either end, and the simulator follows addresses of the host as well.
+// A client with an offset of more than 2^31 elements. No test device has that much memory, but the kernel only accesses two
+// pages at either end, and the simulator accepts host addresses as well.
 TEST(client_beyond_two_to_the_31) {
     if (interpreted()) return;
     constexpr int64_t kStride = (int64_t{1} << 31) + 64;
@@ -228,7 +205,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// The order that the kernels promise: within a block a tree over each warp, then warp after warp.
+// The order that the kernels guarantee: within a block a tree over each warp, then warp by warp.
 double block_sum(std::array<double, kThreads> values) {
     double total = 0.0;
     for (int warp = 0; warp < kThreads; warp += 32) {
@@ -240,7 +217,7 @@ double block_sum(std::array<double, kThreads> values) {
     return total;
 }
 
-// Pieces of 4096 elements are a block's each; four neighbours in turn are a thread's.
+// Each piece of 4096 elements belongs to a block, and four consecutive elements belong to a thread.
 double norm_in_order(const float *x, int64_t n) {
     std::array<double, kThreads> of_pieces{};
     int64_t piece = 0;
@@ -302,69 +279,6 @@ TEST(norm_of_many_pieces) {
     expect_norms("norm of many pieces", x, sim.get(1, norms), norms.first());
 }
 
-TEST(storm) {
-    Both both;
-    Random random(13);
-    for (const int64_t n : {1, 6, 1030, 4100}) {
-        for (const Placing &placing : kPlacings) {
-            const int64_t clients = 2;
-            Floats fresh(clients, n, placing), old(clients, n, placing), h(clients, n, placing);
-            Doubles norms(1, clients);
-            fresh.fill(random);
-            old.fill(random);
-            h.fill(random);
-            const auto call = [&](Side &side, fcm_error *error) {
-                float *to_fresh = side.put(fresh);
-                float *to_old = side.put(old);
-                float *to_h = side.put(h);
-                double *to_norms = side.put(norms);
-                const int64_t room = sum_room(side, clients, n);
-                return fcm_storm(side.context(), clients, n, 0.3, to_fresh, fresh.stride(), to_old, old.stride(), to_h,
-                                 h.stride(), to_norms, side.room(room), room, error);
-            };
-            both.same(words("storm", clients, n, placing), call, fresh, old, h);
-            both.near(words("storm's norms", clients, n, placing), 1e-13, call, fresh, old, h, norms);
-        }
-    }
-}
-
-// A norm that differs in its last bit may round the step of an element the other way.
-TEST(vector_step_and_normalize) {
-    Both both;
-    Random random(14);
-    for (const int64_t n : {1, 6, 1030, 4100}) {
-        for (const Placing &placing : kPlacings) {
-            for (const bool bad : {false, true}) {
-                const int64_t clients = 3;
-                Floats m(clients, n, placing), w(clients, n, placing);
-                m.fill(random);
-                w.fill(random);
-                if (n == 6) std::fill(m[0], m[0] + n, 0.0f);
-                if (bad) m[clients - 1][n - 1] = n % 4 == 0 ? kInf : kNaN;
-                for (const int32_t rule : {FCM_STEP_PLAIN, FCM_STEP_NORMALIZED}) {
-                    const auto step = [&](Side &side, fcm_error *error) {
-                        float *to_m = side.put(m);
-                        float *to_w = side.put(w);
-                        const int64_t room = sum_room(side, clients, n);
-                        return fcm_vector_step(side.context(), clients, n, rule, 0.1, to_m, m.stride(), to_w, w.stride(),
-                                               side.room(room), room, error);
-                    };
-                    if (bad && rule == FCM_STEP_PLAIN) continue;
-                    both.near(words("vector_step", clients, n, placing), 1e-6, step, m, w);
-                }
-                const auto normalize = [&](Side &side, fcm_error *error) {
-                    float *to_m = side.put(m);
-                    float *to_w = side.put(w);
-                    const int64_t room = sum_room(side, clients, n);
-                    return fcm_normalize(side.context(), clients, n, 1.01, to_m, m.stride(), to_w, w.stride(), side.room(room),
-                                         room, error);
-                };
-                both.near(words("normalize", clients, n, placing), 1e-6, normalize, m, w);
-            }
-        }
-    }
-}
-
 TEST(first_that_is_not_finite) {
     const Context cpu = context_of(FCM_CPU);
     Side sim(FCM_CUDASIM);
@@ -389,7 +303,7 @@ TEST(first_that_is_not_finite) {
 
 // ---- Largest elements ----
 
-TEST(top_k) {
+TEST(top_k_of_ties) {
     Both both;
     Random random(21);
     for (const int64_t n : {1, 7, 1030, 17000}) {
@@ -397,7 +311,7 @@ TEST(top_k) {
             Floats x(2, n, placing), y(2, n, placing);
             y.fill(random);
             for (int64_t k = 0; k < 2; ++k) {
-                // Few different magnitudes, of either sign: many ties.
+                // Few different magnitudes with both signs, so that there are many ties.
                 for (int64_t j = 0; j < n; ++j) {
                     const uint64_t bits = random.bits();
                     x[k][j] = static_cast<float>(static_cast<int>(bits % 7)) * (bits & 64 ? 0.25f : -0.25f);
@@ -440,7 +354,7 @@ TEST(top_k_of_different_magnitudes) {
 
 // ---- Matrices ----
 
-TEST(rearrange) {
+TEST(rearrange_of_each_layout) {
     Both both;
     Random random(31);
     constexpr int64_t kRows = 41;
@@ -470,7 +384,7 @@ TEST(rearrange) {
     }
 }
 
-TEST(multiply) {
+TEST(multiply_of_each_layout) {
     Both both;
     Random random(32);
     struct Case {
@@ -591,8 +505,8 @@ TEST(newton_schulz_of_a_tall_matrix) {
     matrices.compare(both, "tall", kTwoSteps);
 }
 
-// On most GPUs the first stays in shared memory; on those with least neither does, and of the second not even the Gram
-// matrix.
+// On most GPUs the first matrix stays in shared memory. On those with the least, neither does, and for the second not even
+// the Gram matrix.
 TEST(newton_schulz_of_long_sides) {
     Both both;
     Matrices matrices({{100, 130}, {128, 150}}, 1, 43);
@@ -641,7 +555,7 @@ TEST(copies_are_done_when_they_return) {
     for (int round = 0; round < 3; ++round) {
         for (int64_t j = 0; j < n; ++j) host[static_cast<size_t>(j)] = static_cast<float>(j + round);
         x.in(host.data(), kBytes);
-        std::fill(host.begin(), host.end(), -1.0f);  // the copy must have been taken
+        std::fill(host.begin(), host.end(), -1.0f);  // the copy must already have been made
         ok(fcm_ema(sim.get(), 1, n, 1.0, static_cast<float *>(x.address()), n, static_cast<float *>(y.address()), n, &error),
            error);
         y.out(host.data(), kBytes);
@@ -654,7 +568,7 @@ TEST(copies_are_done_when_they_return) {
 
 namespace {
 
-// Memory of the host that devices copy from and to on their own.
+// Pinned host memory, which devices access asynchronously.
 class Pinned {
    public:
     Pinned(fcm_context *context, int64_t count) : context_(context) {
@@ -677,7 +591,7 @@ class Pinned {
 
 }  // namespace
 
-// CUDA itself waits for copies of other memory; with pinned memory it does not, and fcm_copy_in and fcm_copy_out must.
+// CUDA itself waits for copies of pageable memory, but not of pinned memory, so fcm_copy_in and fcm_copy_out must wait.
 TEST(pinned_copies_are_done_when_they_return) {
     const Context sim = context_of(FCM_CUDASIM);
     constexpr int64_t n = 500;
@@ -707,8 +621,8 @@ TEST(pinned_copies_are_done_when_the_stream_is) {
     }
 }
 
-// The copy between devices comes after what both were given before, and before what both are given next, whichever of the
-// two is waited for first.
+// The copy between devices runs after the work submitted to both before, and before the work submitted to both afterwards,
+// whichever of the two is synchronized first.
 TEST(copies_between_devices_are_in_order) {
     const Context here = context_of(FCM_CUDASIM, 0);
     const Context there = context_of(FCM_CUDASIM, 1);
@@ -721,7 +635,7 @@ TEST(copies_between_devices_are_in_order) {
         const std::vector<float> ones(n, 1.0f), sevens(n, 7.0f);
         one.in(ones.data(), kBytes);
         x.in(sevens.data(), kBytes);
-        // x becomes 1 on the first device; then it is copied; then it becomes 0, and the second device uses the copy.
+        // x becomes 1 on the first device and is copied; then it becomes 0, and the second device uses the copy.
         ok(fcm_ema(here.get(), 1, n, 1.0, floats(one), n, floats(x), n, &error), error);
         ok(fcm_copy(there.get(), y.address(), here.get(), x.address(), kBytes, &error), error);
         ok(fcm_zero(here.get(), x.address(), kBytes, &error), error);
@@ -760,7 +674,7 @@ TEST(events_hold_up_who_waits) {
     fcm_event_destroy(event);
 }
 
-// Whatever was done to a device, nothing is left on it, and nothing around its memory was touched.
+// After all tests of a device, no memory is left allocated on it, and nothing around its memory was written.
 TEST(nothing_is_left) {
     Side sim(FCM_CUDASIM);
     Random random(61);

@@ -1,156 +1,77 @@
-// A simulated GPU that fails on order: every failure has a status, names device, doing and size, leaves nothing behind, and
-// the context goes on as if it had not been.
+// A simulated GPU with injected faults: every failure returns a status, names the device, the call and the size, leaks
+// nothing, and leaves the context usable.
 #include <functional>
 #include <set>
 
 #include "cudasim/control.h"
-#include "support.h"
+#include "placed.h"
 
 namespace {
 
-constexpr int64_t kClients = 3;
-constexpr int64_t kN = 5000;
-const fcm_matrix_block kBlocks[2] = {{20, 30, 0, 0, 0, 1.0}, {70, 60, 600, 600, 600, 1.0}};
-const double kCoefficients[6] = {1.5, -0.5, 0.0, 1.5, -0.5, 0.0};
-
 bool has(const fcm_error &error, const char *words) { return std::strstr(error.message, words) != nullptr; }
 
-struct Operation {
-    const char *function;
-    std::function<fcm_status(fcm_error *)> call;
-};
-
-// Operands of every operation, always the same.
-struct Operands {
-    Vector<float> x, y, z, w, v{0.5f, -2.0f};
-    Vector<double> norms;
-    Vector<double> room;
-
-    Operands() : x(kClients * kN), y(x.size()), z(x.size()), w(x.size()), norms(kClients, 1.0), room(1 << 16) {
-        Random random(1);
-        for (Vector<float> *operand : {&x, &y, &z, &w}) random.fill(*operand);
-        for (float &value : z) value *= value;
+// Calls body(operation, data) for every operation of the table.
+template <class Body>
+void for_operations(fcm_context *context, Body &&body) {
+    const table::Size size{3, 5000};
+    for (const table::Operation &operation : table::operations()) {
+        const table::Parameters settings = operation.settings(size)[0];
+        body(operation, settings, data_of(operation, context, size, settings, 1));
     }
-};
-
-std::vector<Operation> operations(fcm_context *c, Operands &o) {
-    const auto bytes = static_cast<int64_t>(o.room.size() * sizeof(double));
-    return {
-        {"fcm_ema",
-         [=, &o](fcm_error *e) { return fcm_ema(c, kClients, kN, 0.5, o.x.data(), kN, o.y.data(), kN, e); }},
-        {"fcm_compose_momentum",
-         [=, &o](fcm_error *e) {
-             return fcm_compose_momentum(c, kClients, kN / 2, 2, 0.5, o.x.data(), kN, o.v.data(), 0, o.y.data(), kN, e);
-         }},
-        {"fcm_project_compose_momentum",
-         [=, &o](fcm_error *e) {
-             return fcm_project_compose_momentum(c, kClients, kN / 2, 2, 0.5, o.norms.data(), 0.5, o.x.data(), kN,
-                                                 o.v.data(), 0, o.y.data(), kN, e);
-         }},
-        {"fcm_project",
-         [=, &o](fcm_error *e) { return fcm_project(c, kClients, kN, 0.5, o.norms.data(), o.x.data(), kN, e); }},
-        {"fcm_storm",
-         [=, &o](fcm_error *e) {
-             return fcm_storm(c, kClients, kN, 0.5, o.x.data(), kN, o.z.data(), kN, o.y.data(), kN, o.norms.data(),
-                              o.room.data(), bytes, e);
-         }},
-        {"fcm_norm",
-         [=, &o](fcm_error *e) {
-             return fcm_norm(c, kClients, kN, o.x.data(), kN, o.norms.data(), o.room.data(), bytes, e);
-         }},
-        {"fcm_vector_step",
-         [=, &o](fcm_error *e) {
-             return fcm_vector_step(c, kClients, kN, FCM_STEP_NORMALIZED, 0.5, o.x.data(), kN, o.w.data(), kN,
-                                    o.room.data(), bytes, e);
-         }},
-        {"fcm_normalize",
-         [=, &o](fcm_error *e) {
-             return fcm_normalize(c, kClients, kN, 1.0, o.x.data(), kN, o.y.data(), kN, o.room.data(), bytes, e);
-         }},
-        {"fcm_adaptive_step",
-         [=, &o](fcm_error *e) {
-             return fcm_adaptive_step(c, kClients, kN, FCM_YOGI, 0.9, 0.99, 1e-3, 0.5, o.x.data(), kN, o.y.data(), kN,
-                                      o.z.data(), kN, o.w.data(), kN, e);
-         }},
-        {"fcm_top_k",
-         [=, &o](fcm_error *e) { return fcm_top_k(c, kClients, kN, 77, o.x.data(), kN, o.y.data(), kN, e); }},
-        {"fcm_average",
-         [=, &o](fcm_error *e) { return fcm_average(c, kClients, kN, nullptr, o.x.data(), kN, e); }},
-        {"fcm_newton_schulz_small",
-         [=, &o](fcm_error *e) {
-             return fcm_newton_schulz_small(c, kClients, kBlocks, 2, kCoefficients, 2, 1.0, 0.5, o.x.data(), kN,
-                                            o.y.data(), kN, o.w.data(), kN, o.room.data(), bytes, e);
-         }},
-        {"fcm_rearrange",
-         [=, &o](fcm_error *e) {
-             return fcm_rearrange(c, kClients, 50, 100, 4, o.x.data(), kN, 100, 1, o.y.data(), kN, 1, 50, e);
-         }},
-        {"fcm_multiply",
-         [=, &o](fcm_error *e) {
-             return fcm_multiply(c, kClients, 50, 40, 60, 0, 1.0, o.x.data(), kN, 60, 1, o.z.data(), kN, 40, 1, 0.0,
-                                 nullptr, 0, o.y.data(), kN, nullptr, 0, e);
-         }},
-        {"fcm_triad",
-         [=, &o](fcm_error *e) { return fcm_triad(c, kN, 0.5f, o.x.data(), o.z.data(), o.y.data(), 0, e); }},
-    };
 }
 
 }  // namespace
 
-// The first launch of an operation fails, then the second, until it has no more: each time the operation says so.
+// The first launch of an operation fails, then the second, until it has no more; each time the operation must report it.
 TEST(a_launch_that_fails_is_named) {
     Device device;
-    Operands operands;
     std::set<std::string> kernels;
-    for (const Operation &operation : operations(device, operands)) {
+    for_operations(device, [&](const table::Operation &operation, const table::Parameters &settings, const table::Data &data) {
         int failed = 0;
         for (long long launch = 1;; ++launch) {
+            Placed placed(data);
             CHECK(cudasim_inject("launch", 0, launch) == 0, "not understood");
             fcm_error error{};
-            const fcm_status status = operation.call(&error);
+            const fcm_status status = placed.run(operation, device, settings, &error);
             cudasim_inject("clear", 0, 0);
             if (status == FCM_OK) break;
             ++failed;
-            CHECK(status == FCM_DEVICE_ERROR && error.status == status, "%s, launch %lld: status %d", operation.function,
-                  launch, status);
-            CHECK(std::strncmp(error.message, operation.function, std::strlen(operation.function)) == 0 &&
+            CHECK(status == FCM_DEVICE_ERROR && error.status == status, "%s, launch %lld: status %d", operation.name, launch,
+                  status);
+            CHECK(std::strncmp(error.message, operation.function().c_str(), operation.function().size()) == 0 &&
                       has(error, ": cudasim:0, fcm_k_") && has(error, " x ") &&
                       has(error, "cudaErrorLaunchOutOfResources"),
-                  "%s, launch %lld: %s", operation.function, launch, error.message);
-            CHECK(error.client == -1 && error.block == -1 && error.index == -1, "%s: a place", operation.function);
+                  "%s, launch %lld: %s", operation.name, launch, error.message);
+            CHECK(error.client == -1 && error.block == -1 && error.index == -1, "%s: a place", operation.name);
             const std::string words = error.message;
             const size_t name = words.find("fcm_k_");
             if (name != std::string::npos) kernels.insert(words.substr(name, words.find(' ', name) - name));
             if (launch > 50) break;
         }
-        CHECK(failed >= 1 && failed <= 50, "%s: %d launches", operation.function, failed);
-    }
+        CHECK(failed >= 1 && failed <= 50, "%s: %d launches", operation.name, failed);
+    });
     CHECK(kernels.size() >= 20, "%zu kernels", kernels.size());
 }
 
-// After failures of every kind the same operands give what they give on a device that never failed.
+// After a failure, the same operands give the same results as on a device that never failed.
 TEST(a_context_goes_on_after_a_failure) {
-    const auto results = [](bool with_failures) {
-        Device device;
-        Operands operands;
-        std::vector<std::vector<float>> all;
-        for (size_t i = 0; i < operations(device, operands).size(); ++i) {
-            Operands fresh;
-            const Operation operation = operations(device, fresh)[i];
-            if (with_failures) {
-                Operands spoilt;
-                cudasim_inject("launch", 0, 1);
-                CHECK(operations(device, spoilt)[i].call(nullptr) == FCM_DEVICE_ERROR, "%s", operation.function);
-            }
-            fcm_error error{};
-            CHECK(operation.call(&error) == FCM_OK, "%s", error.message);
-            for (const Vector<float> *operand : {&fresh.x, &fresh.y, &fresh.z, &fresh.w}) {
-                all.emplace_back(operand->begin(), operand->end());
-            }
+    Device sound;
+    Device device;
+    for_operations(device, [&](const table::Operation &operation, const table::Parameters &settings, const table::Data &data) {
+        Placed spoilt(data);
+        cudasim_inject("launch", 0, 1);
+        CHECK(spoilt.run(operation, device, settings) == FCM_DEVICE_ERROR, "%s", operation.name);
+        Placed after(data), expected(data);
+        fcm_error error{};
+        CHECK(after.run(operation, device, settings, &error) == FCM_OK, "%s", error.message);
+        CHECK(expected.run(operation, sound, settings, &error) == FCM_OK, "%s", error.message);
+        const auto got = after.values();
+        const auto wanted = expected.values();
+        for (size_t i = 0; i < data.operands().size(); ++i) {
+            if (data.operands()[i].use == table::Use::kRoom) continue;
+            CHECK(got.bytes(i) == wanted.bytes(i), "%s: a failure shows in what comes later", operation.name);
         }
-        return all;
-    };
-    CHECK(results(true) == results(false), "a failure shows in what comes later");
+    });
 }
 
 TEST(no_memory_is_said_with_device_and_size) {
@@ -182,7 +103,7 @@ TEST(no_memory_is_said_with_device_and_size) {
     CHECK(cudasim_live_bytes(0) == before, "%lld bytes are left", cudasim_live_bytes(0) - before);
 }
 
-// A context takes several pieces of memory; whichever of them it does not get, the others go back.
+// A context makes several allocations; if any of them fails, the others are freed.
 TEST(half_a_context_is_taken_apart) {
     const long long before = cudasim_live_bytes(0);
     int failed = 0;

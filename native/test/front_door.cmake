@@ -1,4 +1,4 @@
-# The front door is tested with backends that only say what they were asked.
+# The entry points are tested with backends that only record their calls.
 function(fcm_fake_backend name)
   add_library(${name} MODULE fixtures/fake_backend.cpp)
   target_include_directories(${name} PRIVATE ../include)

@@ -1,4 +1,4 @@
-// Loading backends, and that every call with a backend's context arrives there with its arguments in their places.
+// Loading of backends, and that every call with a backend's context arrives there with its arguments in the right order.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 #include <tuple>
 #include <utility>
 
-#include "../cpu/functions.h"
+#include "../common/functions.h"
 #include "check.h"
 #include "fedcomuon.h"
 
@@ -25,7 +25,7 @@ struct Destroy {
 using Context = std::unique_ptr<fcm_context, Destroy>;
 using Event = std::unique_ptr<fcm_event, Destroy>;
 
-// Loads a fixture, which is fine to do again, and checks that it is of the kind expected.
+// Loads a fixture, which may be done repeatedly, and checks that it has the expected kind.
 void load(const char *path, int32_t wanted) {
     int32_t kind = -1;
     fcm_error error{};
@@ -57,7 +57,7 @@ Event make_event(const Context &context) {
     return Event{event};
 }
 
-// What the fake was last asked to do.
+// The last call of the fake backend.
 std::string last_call(const char *path = FAKE_CUDASIM) {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (handle == nullptr) return "not loaded";
@@ -67,7 +67,7 @@ std::string last_call(const char *path = FAKE_CUDASIM) {
     return result;
 }
 
-// A value that says which argument it is.
+// A value that identifies its argument.
 template <class T>
 T argument(size_t place) {
     if constexpr (std::is_pointer_v<T>) {
@@ -99,28 +99,14 @@ void arrives(const char *name, fcm_status (*function)(Self *, Arguments...), fcm
     CHECK(last_call() == wanted, "'%s' arrived as '%s'", wanted.c_str(), last_call().c_str());
 }
 
-// Those that the front door answers itself, or that take more than one handle: other tests have them.
-bool has_its_own_test(const std::string &name) {
-    static const std::set<std::string> names{
-        "fcm_abi_version",    "fcm_build_info",     "fcm_backend_load", "fcm_device_count", "fcm_device_describe",
-        "fcm_context_create", "fcm_context_destroy", "fcm_event_create", "fcm_event_destroy", "fcm_event_record",
-        "fcm_event_wait",     "fcm_copy"};
-    return names.count(name) > 0;
-}
-
 template <class... Arguments>
 void forwarded(const char *name, fcm_status (*function)(fcm_context *, Arguments...), fcm_context *context) {
-    if (!has_its_own_test(name)) arrives(name, function, context, std::index_sequence_for<Arguments...>{});
+    arrives(name, function, context, std::index_sequence_for<Arguments...>{});
 }
 
 template <class... Arguments>
 void forwarded(const char *name, fcm_status (*function)(const fcm_context *, Arguments...), fcm_context *context) {
-    if (!has_its_own_test(name)) arrives(name, function, context, std::index_sequence_for<Arguments...>{});
-}
-
-template <class Other>
-void forwarded(const char *name, Other, fcm_context *) {
-    CHECK(has_its_own_test(name), "%s takes no context first: it needs a test of its own", name);
+    arrives(name, function, context, std::index_sequence_for<Arguments...>{});
 }
 
 std::set<std::string> listed() {
@@ -139,7 +125,7 @@ TEST(the_table_has_every_function_of_the_header) {
     text << file.rdbuf();
     const std::string header = text.str();
     std::set<std::string> declared;
-    // A name is what stands before the first parenthesis after FCM_API.
+    // A name precedes the first parenthesis after FCM_API.
     const std::string mark = "\nFCM_API ";
     for (size_t at = header.find(mark); at != std::string::npos; at = header.find(mark, at + 1)) {
         const size_t end = header.find('(', at);
@@ -156,8 +142,21 @@ TEST(every_operation_is_forwarded_with_its_arguments_in_place) {
     const Context context = open(FCM_CUDASIM, 1);
     CHECK(last_call() == "fcm_context_create 2 1 1 0", "%s", last_call().c_str());
 #define FORWARDED(name) forwarded("fcm_" #name, &fcm_##name, context.get());
-    FCM_EVERY_FUNCTION(FORWARDED)
+    FCM_EVERY_FORWARDED(FORWARDED)
 #undef FORWARDED
+}
+
+// Functions that are answered without a backend, or that take more than one handle; other tests in this file cover them.
+TEST(only_these_are_not_forwarded) {
+    std::set<std::string> others = listed();
+#define FORWARDED(name) others.erase("fcm_" #name);
+    FCM_EVERY_FORWARDED(FORWARDED)
+#undef FORWARDED
+    const std::set<std::string> expected{
+        "fcm_abi_version",    "fcm_build_info",      "fcm_backend_load", "fcm_device_count", "fcm_device_describe",
+        "fcm_context_create", "fcm_context_destroy", "fcm_event_create", "fcm_event_destroy", "fcm_event_record",
+        "fcm_event_wait",     "fcm_copy"};
+    for (const auto &name : others) CHECK(expected.count(name) == 1, "%s needs a test of its own", name.c_str());
 }
 
 TEST(a_context_of_a_backend_ends_there) {
@@ -220,7 +219,7 @@ TEST(events_keep_the_order_between_devices) {
         CHECK(last_call() == "fcm_event_record event0", "%s", last_call().c_str());
         CHECK(fcm_event_wait(there.get(), event.get(), nullptr) == FCM_OK, "wait");
         CHECK(last_call() == "fcm_event_wait context1 event0", "%s", last_call().c_str());
-        // Neither the CPU nor another library can wait for the mark, so all of the work is waited for.
+        // Neither the CPU nor another library can wait for the event, so all of the work is waited for.
         for (const Context *other : {&cpu, &foreign}) {
             CHECK(fcm_event_record(event.get(), nullptr) == FCM_OK, "record");
             CHECK(fcm_event_wait(other->get(), event.get(), nullptr) == FCM_OK, "wait");
@@ -257,7 +256,7 @@ TEST(devices_of_backends_join_the_list) {
         CHECK(fcm_device_describe(-1, &info, nullptr) == FCM_INVALID_ARGUMENT, "before the start");
         return all;
     };
-    // What an earlier test of this process has loaded stays.
+    // Backends loaded by an earlier test of this process stay loaded.
     const std::string before = list();
     if (before == "0:0 1:-1 ") {
         load(FAKE_CUDASIM, FCM_CUDASIM);
@@ -322,5 +321,5 @@ TEST(on_the_cpu_nothing_is_pending) {
     CHECK(fcm_host_allocate(cpu.get(), -1, &host, nullptr) == FCM_INVALID_ARGUMENT, "negative");
     CHECK(fcm_host_allocate(cpu.get(), INT64_MAX, &host, nullptr) == FCM_OUT_OF_MEMORY, "too much");
     CHECK(fcm_host_allocate(cpu.get(), 0, &host, nullptr) == FCM_OK && host != nullptr, "nothing has an address too");
-    // What is still there goes with its context; the sanitizers look.
+    // Everything that still exists is destroyed with its context; the sanitizers check it.
 }

@@ -1,4 +1,4 @@
-/* The header is C11, and what a C caller meets first behaves: version, devices, contexts, errors. */
+/* The header is valid C11, and the basic functions work from C: version, devices, contexts, errors. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static void expect_at(int line, int condition, const char *words) {
 }
 #define EXPECT(condition) expect_at(__LINE__, (condition), #condition)
 
-/* The layout is part of the interface: foreign callers write these offsets down. */
+/* The layout is part of the interface, because foreign callers use these offsets. */
 _Static_assert(sizeof(fcm_error) == 512, "fcm_error");
 _Static_assert(sizeof(fcm_device_info) == 408, "fcm_device_info");
 _Static_assert(sizeof(fcm_matrix_block) == 48, "fcm_matrix_block");

@@ -1,7 +1,7 @@
-// Operands of tests on a device whose memory the host cannot touch. A test fills and reads host memory, as on the CPU, and
-// every piece of it has a twin on the device, aligned alike. A call of the library is given the twins: before it they
-// receive what the host has, and after it the host receives what they have, the guards around an operand included. So
-// whatever the device wrote, and wherever, the test sees.
+// Operands for tests on a device whose memory the host cannot access. A test fills and reads host memory, as on the CPU, and
+// every piece of it has a mirror on the device with the same alignment. The library is called with the mirrors: before a
+// call they receive the host's contents, and after it the host receives theirs, including the guards around an operand. The
+// test therefore sees everything that the device wrote, at any address.
 #pragma once
 
 #include <cstddef>
@@ -56,7 +56,7 @@ class Mirror {
         }
     }
 
-    // Where the device finds what the host has at an address; other addresses are handed on as they are.
+    // The device address that corresponds to a host address; other addresses are passed unchanged.
     template <class Value>
     Value twin(Value value) const {
         if constexpr (std::is_pointer_v<Value>) {
@@ -114,7 +114,7 @@ Parameter twin_of(const Mirror &, OnHost<const double> &&argument) {
     return argument.address;
 }
 
-// One call on the twins. What it left behind on the device is waited for, and a fault there shows here.
+// One call with the mirrors. It waits for pending work on the device, so that a fault there is reported here.
 template <class... Parameters, class... Arguments>
 fcm_status mirrored(fcm_status (*function)(fcm_context *, Parameters...), fcm_context *context, Arguments &&...arguments) {
     Mirror &mirror = Mirror::instance();
@@ -140,7 +140,7 @@ struct MirrorAllocator {
     friend bool operator!=(const MirrorAllocator &, const MirrorAllocator &) { return false; }
 };
 
-// The tests' calls, each with its twins. Weights and coefficients are read on the host.
+// The calls of the tests, each with its mirrors. Weights and coefficients are read on the host.
 #define fcm_ema(...) mirrored(::fcm_ema, __VA_ARGS__)
 #define fcm_compose_momentum(...) mirrored(::fcm_compose_momentum, __VA_ARGS__)
 #define fcm_storm(...) mirrored(::fcm_storm, __VA_ARGS__)

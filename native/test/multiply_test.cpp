@@ -1,9 +1,9 @@
-// Products of any size, the division by the norm and other layouts, against plain loops.
+// Products of any size, division by the norm, and rearranged layouts, against plain loops.
 #include "support.h"
 
 namespace {
 
-// One product of a batch. The operands lie as the strides say; what lies between is NaN, so that reading it shows.
+// One product of a batch. The operands have the given strides; elements in between are NaN, so that reading one is detected.
 struct Case {
     int64_t clients;
     int64_t rows;
@@ -49,7 +49,7 @@ struct Operands {
     double right(int64_t k, int64_t d, int64_t j) const { return b[k][c.b_transposed ? j * c.depth + d : d * c.cols + j]; }
 };
 
-// Sides around the tiles (8 x 48, 4 x 24, 4 x 8), the blocks of 96 rows and the stretches of 256.
+// Sides around the tiles (8 x 48, 4 x 24, 4 x 8) and around multiples of the blocks of 24 rows.
 const int64_t kSides[] = {1, 7, 8, 47, 48, 49, 95, 97, 130};
 
 }  // namespace
@@ -97,7 +97,7 @@ TEST(products_match_the_reference) {
     }
 }
 
-// Half of it is computed and mirrored; the whole, computed without the promise, must be the same to the bit.
+// Half of the result is computed and mirrored; the full result, computed without the flag, must be bit-identical.
 TEST(symmetric_products_are_the_same_to_the_bit) {
     for (const int32_t isa : isas()) {
         Device device(2, isa);
@@ -131,7 +131,7 @@ TEST(symmetric_products_are_the_same_to_the_bit) {
 }
 
 TEST(products_give_the_same_bits_with_any_threads_and_isa) {
-    for (const int64_t clients : {1, 5}) {  // threads work together on one, or each on its own
+    for (const int64_t clients : {1, 5}) {  // threads share one client, or take one each
         std::vector<std::vector<float>> with_fma;
         for (const int32_t isa : isas()) {
             std::vector<std::vector<float>> results;
@@ -149,7 +149,7 @@ TEST(products_give_the_same_bits_with_any_threads_and_isa) {
     }
 }
 
-// Whether the threads share one client's product or take one client each must not show.
+// The result must not depend on whether the threads share one client's product or take one client each.
 TEST(a_batch_is_its_products) {
     Device device(3);
     Random random(10);

@@ -1,4 +1,6 @@
-// Newton-Schulz against a double-precision iteration, many shapes in one call, for each instruction set.
+// Newton-Schulz against a double-precision iteration, with many shapes in one call, for each instruction set.
+#include <map>
+
 #include "support.h"
 
 namespace {
@@ -20,14 +22,14 @@ std::vector<double> muon(int steps = 5) {
     return all;
 }
 
-// Other coefficients each step, in the manner of Polar Express: mixing up the steps shows.
+// Different coefficients in each step, similar to Polar Express, so that exchanged steps are detected.
 const std::vector<double> kSteps = {8.28721, -23.59589, 17.30039,  //
                                     4.10706, -2.94785,  0.54484,   //
                                     3.94869, -2.90890,  0.55182,   //
                                     3.31842, -2.48849,  0.51005,   //
                                     2.30065, -1.66890,  0.41881};
 
-// Blocks one after the other, in m and w in the order given, in o in the reverse; gaps between them.
+// Blocks one after the other, in the given order in m and w and in reverse order in o, with gaps between them.
 struct Table {
     std::vector<fcm_matrix_block> blocks;
     int64_t m_length = 0;
@@ -50,7 +52,7 @@ struct Table {
     int64_t size(int64_t i) const { return blocks[static_cast<size_t>(i)].rows * blocks[static_cast<size_t>(i)].cols; }
     const fcm_matrix_block &at(int64_t i) const { return blocks[static_cast<size_t>(i)]; }
 
-    // Everything of `after` that lies in no block must be as it was in `before`.
+    // Elements of `after` outside of all blocks must be the same as in `before`.
     bool gaps_intact(const std::vector<float> &before, std::vector<float> after, int64_t clients, int64_t length,
                      int64_t fcm_matrix_block::*offset) const {
         for (int64_t k = 0; k < clients; ++k) {
@@ -64,7 +66,7 @@ struct Table {
     }
 };
 
-// One call's operands; m, o and w are always there, the test decides which of them it hands over.
+// The operands of one call; m, o and w always exist, and the test decides which of them it passes.
 struct Call {
     const Table &table;
     int64_t clients;
@@ -85,7 +87,7 @@ struct Call {
     float *result(int64_t client, int64_t block) { return o[client] + table.at(block).o_offset; }
     float *weights(int64_t client, int64_t block) { return w[client] + table.at(block).w_offset; }
 
-    // The gaps of m stay NaN, so that reading one shows.
+    // The gaps of m stay NaN, so that reading one is detected.
     void randomize(Random &random) {
         for (int64_t k = 0; k < clients; ++k) {
             for (int64_t i = 0; i < table.count(); ++i) {
@@ -114,7 +116,7 @@ struct Call {
     }
 };
 
-// The worst error of an element of O, whose elements are at most about 1 (1.2 with Muon's coefficients).
+// The largest error of an element of O, whose elements are at most about 1 (1.2 with Muon's coefficients).
 class Errors {
    public:
     Errors(const char *what, double bound) : what_(what), bound_(bound) {}
@@ -174,10 +176,10 @@ void compare(Errors &errors, Call &call, const std::vector<double> &coefficients
     }
 }
 
-// Along a singular value near 0 a step multiplies by its first coefficient, rounding errors included: over Muon's five
-// steps by 3.4445^5 = 485, over kSteps by 1020. An error of u = 2^-24 there may grow to 3e-5 and 6e-5. Random matrices
-// have few such directions, a matrix of rank one has nothing else. Each bound is four times the worst error measured
-// over all shapes and instruction sets.
+// For a singular value near 0, a step multiplies by its first coefficient, including rounding errors: over Muon's five steps
+// by 3.4445^5 = 485, over kSteps by 1020. An error of u = 2^-24 may then grow to 3e-5 and 6e-5. Random matrices have few
+// such directions; a matrix of rank one has no others. Each bound is four times the largest error measured over all shapes
+// and instruction sets.
 constexpr double kMuonBound = 7e-6;      // measured: 1.7e-6
 constexpr double kRankOneBound = 3.2e-5;  // measured: 8.1e-6
 constexpr double kStepsBound = 4.8e-4;    // measured: 1.2e-4
@@ -204,7 +206,7 @@ TEST(each_step_has_its_own_coefficients) {
     compare(errors, call, kSteps);
 }
 
-// The norm is a double, so neither huge nor tiny matrices are lost, and the result does not know their scale.
+// The norm is a double, so neither huge nor tiny matrices are lost, and the result does not depend on their scale.
 TEST(scale_does_not_matter) {
     const Table table({{1, 7}, {6, 25}, {25, 6}, {17, 40}, {64, 64}});
     Errors errors("scaled by 1e-30 ... 1e38", kMuonBound);
@@ -241,7 +243,7 @@ TEST(a_zero_matrix_gives_zero) {
     }
 }
 
-// One singular value of 1 and the rest 0, which must not grow out of rounding errors.
+// One singular value of 1 and the others 0, which must not grow from rounding errors.
 TEST(rank_one_matches_the_reference) {
     const Table table({{1, 1}, {6, 25}, {25, 6}, {40, 40}, {128, 200}});
     Call call(table, 1);
@@ -284,7 +286,7 @@ TEST(no_steps_only_normalize) {
             }
         }
     }
-    // the same with no table at all to point at
+    // the same with a null pointer as the table
     Device device;
     int64_t bytes = 0;
     CHECK(fcm_newton_schulz_small_workspace(device, 2, table.blocks.data(), table.count(), &bytes, nullptr) == FCM_OK,
@@ -296,7 +298,7 @@ TEST(no_steps_only_normalize) {
           "no coefficients");
 }
 
-// O is the same to the bit whichever way it is asked for, and w moves by eta scale O.
+// O is bit-identical for every way to request it, and w moves by eta scale O.
 TEST(o_and_w_and_in_place_agree) {
     const std::vector<Shape> shapes = {{1, 1}, {1, 7}, {7, 1}, {6, 25}, {25, 6}, {40, 40}, {65, 80}};
     const Table table(shapes);
@@ -371,7 +373,7 @@ TEST(o_and_w_and_in_place_agree) {
     }
 }
 
-// One m for all clients, and the same block of m read for several of o.
+// One m for all clients, and the same block of m read for several blocks of o.
 TEST(inputs_may_be_shared) {
     Table table({{6, 9}, {6, 9}});
     table.blocks[1].m_offset = table.blocks[0].m_offset;
@@ -396,7 +398,7 @@ TEST(inputs_may_be_shared) {
     CHECK(o[0][table.blocks[0].o_offset] != 0.0f, "nothing was written");
 }
 
-// More blocks than threads, dear and cheap ones mixed: the order of work must not mix up the results.
+// More blocks than threads, with mixed costs: the order of execution must not affect the results.
 TEST(many_blocks_keep_their_places) {
     std::vector<Shape> shapes;
     for (int64_t i = 0; i < 40; ++i) shapes.push_back({1 + i * 7 % 20, 1 + i * 11 % 30});
@@ -408,7 +410,7 @@ TEST(many_blocks_keep_their_places) {
     compare(errors, call, muon());
 }
 
-// A table too long to be sent to a device in one piece.
+// A table that is too long to be copied to a device in one piece.
 TEST(thousands_of_blocks) {
     std::vector<Shape> shapes;
     for (int64_t i = 0; i < 2000; ++i) shapes.push_back({1 + i % 2, 1 + i % 3});
@@ -444,4 +446,52 @@ TEST(empty_tables_and_matrices_do_nothing) {
                                   workspace.data(), bytes, nullptr) == FCM_OK,
           "matrices without elements");
     CHECK(o == before, "something was written");
+}
+
+namespace {
+
+std::vector<uint32_t> bits_of(int32_t threads, int32_t isa) {
+    Device device(threads, isa);
+    const int64_t shapes[][2] = {{1, 1}, {1, 7}, {7, 1},     {4, 33},    {25, 6},   {16, 150}, {120, 256}, {256, 120},
+                                 {10, 120}, {128, 128}, {127, 129}, {33, 47}, {65, 30}, {97, 111}};
+    std::vector<fcm_matrix_block> blocks;
+    int64_t length = 0;
+    for (const auto &[rows, cols] : shapes) {
+        blocks.push_back({rows, cols, length, length, length, 0.5});
+        length += rows * cols;
+    }
+    const double coefficients[] = {8.2, -23.5, 17.3, 4.1, -2.9, 0.54, 3.4445, -4.7750, 2.0315};
+    Vector<float> m(static_cast<size_t>(5 * length)), o(m.size()), w(m.size());
+    Random random(2);
+    random.fill(m);
+    random.fill(w);
+    const auto count = static_cast<int64_t>(blocks.size());
+    int64_t bytes = 0;
+    CHECK(fcm_newton_schulz_small_workspace(device, 5, blocks.data(), count, &bytes, nullptr) == FCM_OK,
+          "query");
+    // the previous contents of a workspace must not matter either
+    Vector<double> workspace(static_cast<size_t>(bytes / 8), threads == 1 ? 0.0 : double{kNaN});
+    CHECK(fcm_newton_schulz_small(device, 5, blocks.data(), count, coefficients, 3, 1.02, 0.1, m.data(), length,
+                                  o.data(), length, w.data(), length, workspace.data(), bytes, nullptr) == FCM_OK,
+          "newton_schulz_small");
+    std::vector<uint32_t> results(2 * o.size());
+    std::memcpy(results.data(), o.data(), o.size() * sizeof(float));
+    std::memcpy(results.data() + o.size(), w.data(), w.size() * sizeof(float));
+    return results;
+}
+
+}  // namespace
+
+// For any number of threads, and with every instruction set that has fused multiply-add.
+TEST(newton_schulz_gives_the_same_bits) {
+    std::map<int32_t, std::vector<uint32_t>> single;
+    for (const int32_t isa : isas()) {
+        single[isa] = bits_of(1, isa);
+        for (const int32_t threads : {2, 4}) {
+            CHECK(bits_of(threads, isa) == single[isa], "isa %d differs with %d threads", isa, threads);
+        }
+    }
+    if (single.count(FCM_ISA_AVX512) == 1) {
+        CHECK(single[FCM_ISA_AVX512] == single[FCM_ISA_AVX2], "avx2 and avx512 differ");
+    }
 }

@@ -1,4 +1,4 @@
-// fcm::overlap against a model that marks every byte: all small cases, none left out.
+// fcm::overlap against a model that marks every byte, for all small cases.
 #include "../common/arguments.h"
 
 #include <bitset>
@@ -21,7 +21,7 @@ std::vector<Shape> shapes() {
     for (int64_t count = 1; count <= 4; ++count) {
         for (int64_t length = 0; length <= 5; ++length) {
             for (int64_t stride = 0; stride <= 7; ++stride) {
-                // Pieces of one batch are apart or all the same; the stride of a single piece means nothing.
+                // The pieces of one batch are disjoint or identical; the stride of a single piece has no meaning.
                 if (stride != 0 && stride < length && count > 1) continue;
                 Shape shape{count, length, stride, {}};
                 for (int64_t k = 0; k < count; ++k) {

@@ -1,15 +1,15 @@
-// Threads that come, work and go: results stay right over thousands of short loops. ThreadSanitizer's main fare.
+// The thread pool: results stay correct over thousands of short loops. The main test for ThreadSanitizer.
 #include <thread>
 
 #include "support.h"
 
 namespace {
 
-// Small integers and a = 1/2 are exact in float: right means equal.
+// Small integers and a = 1/2 are exact in float, so correct results are equal.
 float start_of(int64_t i) { return static_cast<float>(i % 64); }
 float fresh_of(int64_t i) { return static_cast<float>(i % 48 - 20); }
 
-// Loops of 2 to 12 pieces, long enough to wake the pool, with one planted NaN to find; false when anything is wrong.
+// Loops of 2 to 12 pieces, long enough to wake the pool, with one NaN to find; returns false if anything is wrong.
 bool rounds(fcm_context *context, int64_t count, int64_t seed) {
     constexpr int64_t kMost = 4 * 36000;
     std::vector<float> x(kMost), y(kMost);
@@ -47,7 +47,7 @@ bool rounds(fcm_context *context, int64_t count, int64_t seed) {
 
 }  // namespace
 
-// Three loops a round.
+// Three loops per iteration.
 TEST(two_thousand_loops_are_right) {
     Device device(4);
     CHECK(rounds(device, 700, 0), "a result was wrong");
@@ -58,7 +58,7 @@ TEST(more_threads_than_work) {
     CHECK(rounds(device, 40, 1), "a result was wrong");
 }
 
-// Contexts are virtual devices: nothing may be shared between them.
+// Contexts are virtual devices and must not share any state.
 TEST(two_contexts_work_at_once) {
     Device one(2);
     Device two(3);
@@ -80,7 +80,7 @@ TEST(a_context_moves_between_threads) {
     }
 }
 
-// A thread that is told to stop before it has started to wait must not sleep for ever.
+// A thread that is stopped before it has started to wait must not sleep forever.
 TEST(contexts_come_and_go) {
     for (int32_t i = 0; i < 200; ++i) {
         Device device(1 + i % 5);

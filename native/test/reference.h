@@ -1,4 +1,4 @@
-// What the operations mean, in double and without any cleverness.
+// Building blocks for the references of several tests, in double and without optimizations.
 #pragma once
 
 #include <algorithm>
@@ -9,12 +9,12 @@
 
 namespace reference {
 
-// Rounding to float errs by at most this, relatively (half an eps); below the normal range, by kTiny / 2.
+// The maximum relative error of rounding to float (half an eps); below the normal range it is kTiny / 2.
 constexpr double kRound = 0x1p-24;
 constexpr double kTiny = 0x1p-149;
 
-// `size` is the sum of the absolute values of all terms: rounding errors are fractions of it, not of a value
-// that may have come out small by cancellation.
+// `size` is the sum of the absolute values of all terms: rounding errors are proportional to it, not to a value that may be
+// small because of cancellation.
 struct Number {
     double value = 0.0;
     double size = 0.0;
@@ -25,13 +25,6 @@ struct Number {
     }
 };
 
-inline Number ema(double a, float x, float y) {
-    Number result;
-    result.add(a * double{x});
-    if (a != 1.0) result.add((1.0 - a) * double{y});
-    return result;
-}
-
 // Element j of (1-b) M + b sum_i v_i scale H_i.
 inline Number compose(int64_t n, int64_t d, double b, double scale, const float *h, const float *v, float m,
                       int64_t j) {
@@ -41,14 +34,7 @@ inline Number compose(int64_t n, int64_t d, double b, double scale, const float 
     return result;
 }
 
-inline Number storm(double g, float g_new, float g_old, float h) {
-    Number result;
-    result.add(double{g_new});
-    result.add((1.0 - g) * double{h});
-    result.add(-(1.0 - g) * double{g_old});
-    return result;
-}
-
+// w - step m.
 inline Number step(double step, float m, float w) {
     Number result;
     result.add(double{w});
@@ -56,36 +42,11 @@ inline Number step(double step, float m, float w) {
     return result;
 }
 
-// Computed in double and rounded to float once: that is one u of the value. What double loses, some 2^-53 of the
+// Computed in double and rounded to float once: an error of one u of the value. The error of double, about 2^-53 of the
 // terms, is 1e-7 u of them.
 inline Number rounded_once(const Number &exact) { return {exact.value, std::fabs(exact.value) + 1e-7 * exact.size}; }
 
-struct Adaptive {
-    Number m;
-    Number v;
-    Number w;
-};
-
-inline Adaptive adaptive_step(bool yogi, double beta1, double beta2, double epsilon, double eta, float delta, float m,
-                              float v, float w) {
-    const double square = double{delta} * double{delta};
-    Adaptive result;
-    result.m.add(beta1 * double{m});
-    result.m.add((1.0 - beta1) * double{delta});
-    if (!yogi) {
-        result.v.add(beta2 * double{v});
-        result.v.add((1.0 - beta2) * square);
-    } else {
-        const double difference = double{v} - square;
-        result.v.add(double{v});
-        if (difference != 0.0) result.v.add(-std::copysign((1.0 - beta2) * square, difference));
-    }
-    result.w.add(double{w});
-    result.w.add(eta * result.m.value / (std::sqrt(result.v.value) + epsilon));
-    return result;
-}
-
-// Indices, the largest magnitude first and among equal ones the lowest index first.
+// Indices ordered by decreasing magnitude; of equal magnitudes, the lowest index comes first.
 inline std::vector<int64_t> by_magnitude(int64_t n, const float *x) {
     std::vector<int64_t> order(static_cast<size_t>(n));
     std::iota(order.begin(), order.end(), int64_t{0});
@@ -140,8 +101,8 @@ Matrix kronecker_identity(const Numbers &v, int64_t n) {
     return result;
 }
 
-// coefficients: one (a, b, c) a step. The Gram matrix is formed on the shorter side, as X X^T of X or of X^T; in
-// exact arithmetic both give the same.
+// coefficients: one (a, b, c) per step. The Gram matrix is formed on the shorter side, as X X^T of X or of X^T; in exact
+// arithmetic both are equal.
 inline Matrix newton_schulz(int64_t rows, int64_t cols, const float *m, const std::vector<double> &coefficients,
                             double divisor) {
     Matrix x(rows, cols);

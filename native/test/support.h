@@ -1,4 +1,4 @@
-// What every test needs: a context, operands with guards around them, and numbers that are the same each run.
+// Common test code: a context, operands with guards around them, and reproducible random numbers.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include "fedcomuon.h"
 #include "reference.h"
 
-// Where the tests run, and memory for what they hand over: on the CPU it is the host's own.
+// The device under test, and memory for operands, which on the CPU is ordinary host memory.
 #if defined(FCM_TEST_KIND)
 #include "mirror.h"
 constexpr int32_t kTestKind = FCM_TEST_KIND;
@@ -33,8 +33,8 @@ inline void give_memory(void *memory) { ::operator delete(memory, kMemoryAlignme
 #endif
 constexpr bool kOnDevice = kTestKind != FCM_CPU;
 
-// A device reads all of an operand's memory between calls, guards included, so there they are not out of bounds; it is
-// the simulated device that watches its own bounds.
+// A device copies all of an operand's memory between calls, including guards, so there the guards are not poisoned; the
+// simulated device checks its own bounds.
 #if defined(__SANITIZE_ADDRESS__) && !defined(FCM_TEST_KIND)
 #include <sanitizer/asan_interface.h>
 #else
@@ -42,7 +42,7 @@ constexpr bool kOnDevice = kTestKind != FCM_CPU;
 #define ASAN_UNPOISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
 #endif
 
-// A sanitizer has its own allocator and its own idea of memory: the few checks that look beneath it are left out.
+// A sanitizer has its own allocator, so the few checks of the allocator itself are skipped.
 #if defined(FCM_SANITIZED)
 constexpr bool kSanitized = true;
 #else
@@ -68,7 +68,7 @@ class Device {
     fcm_context *context_ = nullptr;
 };
 
-// Every instruction set of this machine, the plainest first; a GPU has one.
+// Every instruction set of this machine, the baseline first; a GPU has one.
 inline std::vector<int32_t> isas() {
     if (kOnDevice) return {FCM_ISA_AUTO};
     fcm_device_info info{};
@@ -78,7 +78,7 @@ inline std::vector<int32_t> isas() {
     return all;
 }
 
-// Numbers of mixed signs over eight powers of two, so that no term of a sum drowns all others.
+// Numbers of mixed signs over eight powers of two, so that no term of a sum dominates all others.
 class Random {
    public:
     explicit Random(uint64_t seed) : state_(seed * 2 + 1) {}
@@ -103,9 +103,9 @@ class Random {
     uint64_t state_;
 };
 
-// An operand of a batch. Before, between and after its pieces lie guards: NaN, so that reading one spoils a result;
-// each of its own bits, so that writing one shows; and poisoned under AddressSanitizer, so that touching one at all
-// ends the test. `shift` moves the first piece off the boundary of a vector register by that many elements.
+// An operand of a batch. Before, between and after its pieces are guards: NaN, so that reading one spoils a result; with
+// distinct bits, so that writing one is detected; and poisoned under AddressSanitizer, so that any access ends the test.
+// `shift` moves the first piece off the alignment of a vector register by that many elements.
 template <class T>
 class Batch {
    public:
@@ -158,7 +158,7 @@ class Batch {
         }
         return all;
     }
-    // Bit for bit: NaN equals itself, 0 and -0 differ.
+    // Compares bits: NaN equals itself, 0 and -0 differ.
     bool is(const std::vector<T> &expected) const {
         const std::vector<T> now = values();
         return now.size() == expected.size() && (now.empty() || std::memcmp(now.data(), expected.data(), now.size() * sizeof(T)) == 0);
@@ -211,7 +211,7 @@ class Batch {
 using Floats = Batch<float>;
 using Doubles = Batch<double>;
 
-// Room for the sums, exactly as much as the library asks for.
+// A workspace for the sums, with exactly the size that the library requires.
 inline std::unique_ptr<Doubles> sum_workspace(const fcm_context *context, int64_t clients, int64_t n) {
     int64_t bytes = -1;
     CHECK(fcm_sum_workspace(context, clients, n, &bytes, nullptr) == FCM_OK, "clients %ld, n %ld", long(clients), long(n));
@@ -219,7 +219,7 @@ inline std::unique_ptr<Doubles> sum_workspace(const fcm_context *context, int64_
     return std::make_unique<Doubles>(1, bytes / 8, 1);
 }
 
-// Calls with and without an fcm_error; both must be refused alike, and the words must say who refused.
+// Calls with and without an fcm_error; both must be refused in the same way, and the message must name the function.
 template <class Call>
 void refused(fcm_status status, const char *function, const char *what, Call &&call) {
     fcm_error error{};
@@ -236,7 +236,7 @@ void refused(fcm_status status, const char *function, const char *what, Call &&c
     CHECK(call(nullptr) == status, "%s, %s: another status without an fcm_error", function, what);
 }
 
-// Compares with a reference and remembers how near the bound it came, in units of u = 2^-24.
+// Compares with a reference and records the largest error relative to the bound, in units of u = 2^-24.
 class Accuracy {
    public:
     explicit Accuracy(const char *what) : what_(what) {}
@@ -244,7 +244,7 @@ class Accuracy {
     Accuracy(const Accuracy &) = delete;
     Accuracy &operator=(const Accuracy &) = delete;
 
-    // |got - wanted| <= units u size. A result below the normal range may be off by that range's spacing instead.
+    // |got - wanted| <= units u size. The error of a result below the normal range may be the spacing of that range instead.
     template <class Words>
     void expect(float got, const reference::Number &wanted, double units, const Words &where) {
         const double error = std::fabs(double{got} - wanted.value);

@@ -1,5 +1,5 @@
 # cmake -D LISTING=file -P compile.cmake -- command...
-# Runs a compiler and keeps what it says about its work in a file; what it says when it fails is printed.
+# Runs a compiler and writes its output to a file; if the compiler fails, the output is printed.
 set(command)
 set(after FALSE)
 foreach(i RANGE 1 ${CMAKE_ARGC})

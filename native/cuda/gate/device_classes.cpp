@@ -56,7 +56,7 @@ Occupancy occupancy(const DeviceClass &device, const Resources &resources, const
     attributes.numRegs = resources.registers;
     attributes.sharedSizeBytes = static_cast<size_t>(resources.shared);
     attributes.partitionedGCConfig = PARTITIONED_GC_OFF;
-    // The library asks for more shared memory than a kernel has without asking, where it needs that.
+    // The library raises the limit of dynamic shared memory for the kernels that need it.
     attributes.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN;
     attributes.maxDynamicSharedSizeBytes = static_cast<size_t>(launch.dynamic_shared);
     attributes.numBlockBarriers = resources.barriers;

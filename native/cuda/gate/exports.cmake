@@ -1,8 +1,8 @@
 # cmake -D NM=nm -D LIBRARY=file -D HEADER=file -P exports.cmake
-# What the library exports is what the header declares: a symbol more gets in the way of others in the same process, a
-# symbol less is found missing only when it is called.
+# Checks that the library exports exactly what the header declares: an additional symbol may clash with others in the same
+# process, and a missing symbol is only noticed when it is called.
 file(READ "${HEADER}" text)
-string(REGEX REPLACE "[][;]" " " text "${text}")  # which CMake takes for its own lists
+string(REGEX REPLACE "[][;]" " " text "${text}")  # which CMake would interpret as lists
 string(REGEX MATCHALL "FCM_API [^(]*\\(" declarations "${text}")
 set(declared)
 foreach(declaration IN LISTS declarations)

@@ -1,4 +1,4 @@
-// The gate itself: a gate that never closes proves nothing.
+// Tests of the gate: it must reject kernels that break a rule.
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -26,7 +26,7 @@ std::vector<Kernel> one_kernel(LaunchShape (*launch)(const DeviceClass &) = plai
     return {{"fcm_k_some", "some", "", "", "", nothing, launch}};
 }
 
-// The same for every architecture, but for what is changed on one of them.
+// The same for every architecture, except for a change on one of them.
 template <class Change>
 std::vector<Resources> everywhere(int arch, Change change) {
     std::vector<Resources> all;
@@ -122,7 +122,7 @@ TEST(bad_kernels_are_refused) {
     }());
 }
 
-// By hand: 65536 registers; 256 threads of 64 registers are four blocks, 1024 threads.
+// Computed by hand: of 65536 registers, 256 threads of 64 registers allow four blocks, that is 1024 threads.
 TEST(occupancy_is_what_it_is_by_hand) {
     Resources resources;
     resources.kernel = "fcm_k_some";

@@ -1,7 +1,7 @@
-// Looks at what nvcc made of the kernels.
+// Checks the kernels as compiled by nvcc.
 //   kernel_gate check LISTING...                    fails if a kernel breaks a rule on one of the GPUs
-//   kernel_gate write COMPILER PAGE LISTING...      writes the page of the kernels
-//   kernel_gate compare COMPILER PAGE LISTING...    fails if the page is not what `write` would write
+//   kernel_gate write COMPILER PAGE LISTING...      writes the page about the kernels
+//   kernel_gate compare COMPILER PAGE LISTING...    fails if the page differs from what `write` would write
 #include <cstdio>
 #include <exception>
 #include <fstream>

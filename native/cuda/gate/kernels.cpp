@@ -10,19 +10,19 @@ namespace {
 constexpr double kClients = 10.0;
 constexpr double kFloat = 4.0;
 constexpr double kDouble = 8.0;
-// What a division or a square root in double costs, in other instructions: a first guess and what makes it exact.
+// The cost of a division or a square root in double, in other instructions: an approximation and its refinement.
 constexpr double kRoot = 10.0;
 
-// Elements of all clients together, and of the ten-client LeNet: weights 6 x 25, 16 x 150, 120 x 256, 10 x 120, biases.
+// The elements of all clients together. LeNet with ten clients: weights 6 x 25, 16 x 150, 120 x 256, 10 x 120, and biases.
 constexpr double kLeNetElements = kClients * (150.0 + 6.0 + 2400.0 + 16.0 + 30720.0 + 120.0 + 1200.0 + 10.0);
 constexpr double kLargeElements = 1e8;
 
 double elements(Scale scale) { return scale == Scale::kLeNet ? kLeNetElements : kLargeElements; }
-// H is d times as long as M: at the large scale it is H that has 10^8 elements.
+// H is d times as long as M: at the large scale, H has 10^8 elements.
 double components(Scale scale) { return scale == Scale::kLeNet ? 1.0 : 8.0; }
 double momentum_elements(Scale scale) { return elements(scale) / components(scale); }
 
-// So much an element.
+// Work that is proportional to the number of elements.
 Work each(double count, double bytes, double fp32, double fp64) { return {count * bytes, count * fp32, count * fp64, 0.0}; }
 
 LaunchShape plain(const DeviceClass &) { return {FCM_THREADS, 0}; }
@@ -36,7 +36,7 @@ struct Shape {
     double cols;
 };
 
-// The Gram matrix of what Newton-Schulz starts from, one triangle of it.
+// One triangle of the Gram matrix that Newton-Schulz starts from.
 Work gram(Scale scale) {
     const Shape x = scale == Scale::kLeNet ? Shape{120.0, 256.0} : Shape{1024.0, 4096.0};
     const double clients = scale == Scale::kLeNet ? kClients : 1.0;
@@ -51,7 +51,7 @@ constexpr Shape kLeNetMatrices[] = {{6.0, 25.0}, {16.0, 150.0}, {120.0, 256.0}, 
 constexpr Shape kWidest = {128.0, 1024.0};
 constexpr double kWidestCount = kLargeElements / (128.0 * 1024.0);
 
-// Two symmetric products, of which one triangle is computed, and one that is not.
+// Two symmetric products, of which one triangle is computed, and one general product.
 double schulz_flops(const Shape &x) {
     const double triangle = x.rows * (x.rows + 1.0) / 2.0;
     return kSteps * (2.0 * triangle * x.cols + 2.0 * triangle * x.rows + 2.0 * x.rows * x.rows * x.cols);
@@ -64,7 +64,7 @@ double matrix_elements(Scale scale) {
     return sum;
 }
 
-// m is read, w is read and written.
+// m is read; w is read and written.
 Work newton_schulz(Scale scale) {
     Work work{3.0 * kFloat * matrix_elements(scale), 0.0, 0.0, 0.0};
     if (scale == Scale::kLarge) {
@@ -79,7 +79,7 @@ Work newton_schulz(Scale scale) {
     return work;
 }
 
-// What a matrix needs is asked for, up to all there is.
+// Requests the shared memory that a matrix needs, up to the maximum.
 LaunchShape schulz_launch(const DeviceClass &device) { return {FCM_THREADS, device.shared_optin}; }
 
 }  // namespace
@@ -153,7 +153,7 @@ Roofline roofline(const DeviceClass &device, const Work &work) {
     const Roofline all[] = {
         {work.bytes / device.bandwidth, Bound::kMemory},
         {work.fp32 / device.fp32, Bound::kFp32},
-        // A peak counts a fused multiply-add, one instruction, as two.
+        // The peak rate counts a fused multiply-add, which is one instruction, as two operations.
         {work.fp64 / (device.fp64 / 2.0), Bound::kFp64},
         {work.longest / (device.fp32 / device.multiprocessors), Bound::kLongest},
     };

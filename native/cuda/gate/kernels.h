@@ -1,4 +1,4 @@
-// The kernels of the library: how they are launched, and the least that they have to do.
+// The kernels of the library: their launch configurations, and the least work that they have to do.
 #pragma once
 
 #include <cstdint>
@@ -8,25 +8,25 @@
 
 namespace gate {
 
-// What one launch has to move and to compute.
+// The memory traffic and the computation of one launch.
 struct Work {
     double bytes = 0.0;
-    double fp32 = 0.0;     // operations, a fused multiply-add counted as two
-    double fp64 = 0.0;     // instructions of the double-precision unit, conversions included
-    double longest = 0.0;  // the fp32 operations that one multiprocessor has to do one after the other, at least
+    double fp32 = 0.0;     // operations; a fused multiply-add counts as two
+    double fp64 = 0.0;     // instructions of the double-precision unit, including conversions
+    double longest = 0.0;  // the least number of fp32 operations that one multiprocessor has to do sequentially
 };
 
-// LeNet of ten clients; or 10^8 elements, and for matrices the sizes of a transformer's.
+// LeNet with ten clients; or 10^8 elements, and for matrices the sizes of a transformer.
 enum class Scale { kLeNet, kLarge };
 
 struct Kernel {
     const char *name;
     const char *operations;  // of the ABI, without fcm_
-    const char *bytes;       // formulas of `work`, in words
+    const char *bytes;       // the formulas of `work` as text
     const char *fp32;
     const char *fp64;
     Work (*work)(Scale scale);
-    LaunchShape (*launch)(const DeviceClass &device);  // the one that asks for most
+    LaunchShape (*launch)(const DeviceClass &device);  // the launch with the most shared memory
 };
 
 const std::vector<Kernel> &kernels();

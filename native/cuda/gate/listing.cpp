@@ -11,7 +11,7 @@ namespace {
 
 int64_t number(const std::ssub_match &digits) { return digits.matched ? std::stoll(digits.str()) : 0; }
 
-// The lines of one kernel come in this order; each is taken only where it is expected.
+// The lines of one kernel come in this order; each is only accepted where it is expected.
 class Reader {
    public:
     void line(const std::string &text) {
@@ -26,7 +26,7 @@ class Reader {
             now_.arch = static_cast<int>(number(found[2]));
             open_ = true;
         } else if (std::regex_search(text, found, kFunction)) {
-            // A function that was not inlined has a frame of its own, which is its kernel's as well.
+            // A function that was not inlined has its own stack frame, which is counted for its kernel as well.
             own_ = open_ && found[1] == now_.kernel;
         } else if (std::regex_search(text, found, kFrame)) {
             if (!open_) return;

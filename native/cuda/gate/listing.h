@@ -1,4 +1,4 @@
-// What ptxas says about the kernels it compiled.
+// The resource usage that ptxas reports for the kernels.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ struct Resources {
     int arch = 0;  // 89 for sm_89
     int registers = 0;
     int barriers = 0;
-    int64_t stack = 0;         // bytes a thread, in memory
-    int64_t spill_stores = 0;  // bytes a thread
+    int64_t stack = 0;         // bytes per thread in local memory
+    int64_t spill_stores = 0;  // bytes per thread
     int64_t spill_loads = 0;
-    int64_t shared = 0;    // bytes a block, without what a launch asks for
-    int64_t constant = 0;  // bytes, parameters included
+    int64_t shared = 0;    // static bytes per block
+    int64_t constant = 0;  // bytes, including parameters
 };
 
-// The output of `nvcc -Xptxas -v`, for one architecture or several. A kernel of which something is missing is an error
-// (std::runtime_error): a listing in words that are not known here must not pass for one without spills.
+// Parses the output of `nvcc -Xptxas -v` for one architecture or several. A kernel with missing values is an error
+// (std::runtime_error): output in an unknown format must not pass as a kernel without spills.
 std::vector<Resources> read_listing(std::istream &listing);
 std::vector<Resources> read_listings(const std::vector<std::string> &files);
 

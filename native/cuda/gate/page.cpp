@@ -82,7 +82,7 @@ void resources(std::ostream &out, const std::vector<Resources> &listing) {
         const DeviceClass &first = device_classes().front();
         const LaunchShape launch_there = kernel.launch(first);
         out << "| `" << kernel.name << "` | " << launch_there.threads << " | ";
-        // Shared memory has its own column unless it is another on every GPU.
+        // Shared memory has a single column unless it differs between GPUs.
         const bool asks = launch_there.dynamic_shared > 0;
         if (asks) {
             out << "up to";

@@ -1,4 +1,4 @@
-// The page of the kernels: what each takes of a GPU, what it has to do, and how long that takes at least.
+// Writes the page about the kernels: their use of resources, their work, and a lower bound on their time.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace gate {
 
-// In Markdown. `compiler` is the nvcc that made the listing: another one gives other numbers.
+// The page in Markdown. `compiler` is the version of nvcc that made the listing; another version gives other numbers.
 std::string page(const std::vector<Resources> &listing, const std::string &compiler);
-// The compiler that a page says it was made with; empty if it says none.
+// The compiler version stated on a page; empty if there is none.
 std::string compiler_of(const std::string &page);
 
 }  // namespace gate

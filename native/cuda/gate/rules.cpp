@@ -21,7 +21,7 @@ class Violations {
 
 void look_at(const Kernel &kernel, const DeviceClass &device, const Resources &resources, Violations &found) {
     const std::string &name = resources.kernel;
-    // Every kernel is one of an inner loop of training: memory that stands in for registers is nowhere worth it.
+    // Every kernel is part of the inner loop of training, so local memory in place of registers is never acceptable.
     if (resources.spill_stores > 0 || resources.spill_loads > 0) {
         found.add(name, device.arch, std::to_string(resources.spill_stores) + " bytes of registers are stored to memory and " +
                                          std::to_string(resources.spill_loads) + " loaded back");

@@ -1,4 +1,4 @@
-// What no kernel may do, on none of the GPUs it is compiled for.
+// The rules that every kernel must follow on every GPU that it is compiled for.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace gate {
 
-// One line for everything that is wrong; empty when nothing is.
+// One line for each violation; empty if there are none.
 std::vector<std::string> violations(const std::vector<Kernel> &kernels, const std::vector<Resources> &listing);
 
 }  // namespace gate

@@ -1,5 +1,5 @@
-// The simulated CUDA, as a kernel source and its host code see it: the names are CUDA's, in a namespace of their own,
-// so that a real CUDA in the same process is not disturbed.
+// The simulated CUDA for kernel sources and their host code. The names are CUDA's, in a separate namespace, so that a real
+// CUDA in the same process is not affected.
 #pragma once
 
 #include "cudasim/device.h"

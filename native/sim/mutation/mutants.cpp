@@ -3,13 +3,13 @@
 namespace mutation {
 namespace {
 
-// Tests that are meant for a part of the library.
+// The tests for a part of the library.
 const std::vector<std::string> kSums = {"norm_is_summed_in_its_order", "storm"};
-const std::vector<std::string> kTopK = {"top_k", "top_k_of_different_magnitudes"};
+const std::vector<std::string> kTopK = {"top_k_of_ties", "top_k_of_different_magnitudes"};
 const std::vector<std::string> kSmallSchulz = {"newton_schulz_of_mixed_shapes", "newton_schulz_of_a_tall_matrix"};
 const std::vector<std::string> kLongSchulz = {"newton_schulz_of_long_sides"};
 
-// The GPU with least shared memory, where matrices pass through it.
+// The GPU with the least shared memory, where matrices are streamed.
 constexpr int kSmallShared = 75;
 
 std::vector<Mutant> make() {
@@ -86,7 +86,7 @@ std::vector<Mutant> make() {
     const Edit always_vectors = {"device.h", "return reinterpret_cast<uintptr_t>(base) % 16 == 0 && (clients == 1 || stride % 4 == 0);",
                                  "return base != nullptr && clients >= 1 && stride >= 0;"};
     add({"unaligned-vectors", "vectors are loaded where they are not aligned", {always_vectors}, "elementwise.cu",
-         Engine::kPtx, {"ema", "compose"}, false, 89, true});
+         Engine::kPtx, {"ema", "compose_momentum"}, false, 89, true});
     add({"bad-norm-ignored", "a projection goes ahead though a norm is not finite",
          {{"elementwise.cu", "if (fcm::not_finite(norms[k])) atomicMin", "if (norms[k] < 0.0) atomicMin"}}, "elementwise.cu",
          Engine::kSource, {"project"}});
@@ -138,16 +138,16 @@ std::vector<Mutant> make() {
             const int i = write_columns)",
            R"(        for (int line = slow; line < kSquare; line += kLines) {
             const int i = write_columns)"}},
-         "rearrange.cu", Engine::kSource, {"rearrange"}});
+         "rearrange.cu", Engine::kSource, {"rearrange_of_each_layout"}});
     add({"square-barrier-again", "rearrange: the square is filled again while some still read it",
          {{"rearrange.cu", "        __syncthreads();  // before the square is filled again\n", ""}}, "rearrange.cu", Engine::kPtx,
-         {"rearrange"}, true});
+         {"rearrange_of_each_layout"}, true});
     add({"slice-barrier", "multiply: a slice is used before it is loaded",
          {{"multiply.cu",
            R"(load_slice(b_slice, b, left, p.cols, p.b.col, k, p.depth, p.b.row);
         __syncthreads();)",
            "load_slice(b_slice, b, left, p.cols, p.b.col, k, p.depth, p.b.row);"}},
-         "multiply.cu", Engine::kSource, {"multiply"}});
+         "multiply.cu", Engine::kSource, {"multiply_of_each_layout"}});
     add({"slice-barrier-again", "multiply: the next slice is loaded while some still use this one",
          {{"multiply.cu",
            R"(        __syncthreads();
@@ -155,10 +155,10 @@ std::vector<Mutant> make() {
     const float *base)",
            R"(    }
     const float *base)"}},
-         "multiply.cu", Engine::kPtx, {"multiply"}});
+         "multiply.cu", Engine::kPtx, {"multiply_of_each_layout"}});
     add({"product-mirror", "multiply: the mirror of a symmetric result is not written",
          {{"multiply.cu", "if (p.symmetric != 0) out[col * p.cols + row] = value;", ""}}, "multiply.cu", Engine::kSource,
-         {"multiply"}});
+         {"multiply_of_each_layout"}});
 
     // ---- Newton-Schulz ----
     const Edit overwritten_too_early = {"newton_schulz.cu", "        __syncthreads();  // everybody has read what is overwritten now\n", ""};
@@ -221,10 +221,10 @@ std::vector<Mutant> make() {
            "    return *context->found;"}},
          "finite.cu", Engine::kSource, {"first_that_is_not_finite"}});
     add({"copy-order-before", "a copy between devices does not wait for the first device",
-         {{"context.cu", "if (to_context != from_context) fcm::order(from_context, to_context);", ""}}, "context.cu",
+         {{"context.cu", "if (to_context != from_context) order(from_context, to_context);", ""}}, "context.cu",
          Engine::kSource, {"copies_between_devices_are_in_order"}});
     add({"copy-order-after", "what the first device does next does not wait for the copy",
-         {{"context.cu", "if (to_context != from_context) fcm::order(to_context, from_context);", ""}}, "context.cu",
+         {{"context.cu", "if (to_context != from_context) order(to_context, from_context);", ""}}, "context.cu",
          Engine::kSource, {"copies_between_devices_are_in_order"}});
     add({"event-not-waited-for", "an event holds nobody up",
          {{"context.cu", "check(cudaStreamWaitEvent(context->stream, event->event, 0), \"cudaStreamWaitEvent\");", ""}},

@@ -1,4 +1,4 @@
-// Bugs that are put into the kernels, one at a time, to see whether the tests notice.
+// The bugs that are inserted into the kernels, one at a time, to check that the tests detect them.
 #pragma once
 
 #include <string>
@@ -6,30 +6,30 @@
 
 namespace mutation {
 
-// In one source file, a text that is there exactly once becomes another.
+// Replaces a text that occurs exactly once in one source file.
 struct Edit {
     std::string file;
     std::string search;
     std::string replacement;
 };
 
-// Where the bug is looked for.
+// How the mutant is run.
 enum class Engine {
-    kSource,  // the kernel as the C++ compiler makes it: threads are run in several orders
-    kPtx      // what nvcc makes of it, interpreted: every access is checked, and races are found whatever the order
+    kSource,  // compiled by the C++ compiler: threads run in several orders
+    kPtx      // the PTX from nvcc, interpreted: every access is checked, and races are found in any order
 };
 
 struct Mutant {
     std::string name;
     std::string bug;
     std::vector<Edit> edits;
-    std::string unit;  // the file that is compiled again
+    std::string unit;  // the file that is recompiled
     Engine engine;
     std::vector<std::string> tests;  // of cuda_device_test
-    // Grids of three blocks, so that each has several tasks; results do not depend on it.
+    // Grids of three blocks, so that each block has several tasks; results do not depend on the grid.
     bool few_blocks = false;
     int arch = 89;
-    bool host_too = false;  // what the host does is part of the bug that the interpreter is to see
+    bool host_too = false;  // the host code is part of the bug that the interpreter has to detect
 };
 
 const std::vector<Mutant> &mutants();

@@ -1,6 +1,6 @@
 // mutation RECIPE FOLDER [NAME...]
-// Puts every bug of the table (or those that are named) into the kernels and runs the tests that should notice. Fails if
-// one is not noticed, if a test fails without a bug, or if a bug can no longer be put in.
+// Inserts every bug of the table (or those that are named) into the kernels and runs the tests that should detect it. Fails
+// if a bug is not detected, if a test fails without a bug, or if a bug can no longer be inserted.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -26,7 +26,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Runs the tasks on a few threads; the first exception of any is thrown here when all have ended.
+// Runs the tasks on a few threads; the first exception is rethrown here when all have ended.
 void in_parallel(const std::vector<std::function<void()>> &tasks) {
     std::atomic<size_t> next{0};
     std::mutex mutex;
@@ -55,8 +55,7 @@ struct Row {
     double seconds = 0.0;
 };
 
-// What two mutants have in common when the same tests on the same library without a bug say that both start from a suite
-// that passes.
+// Mutants with the same key share the baseline run: the same tests, on the same library without a bug, must pass.
 std::string ground_of(const Mutant &mutant) {
     std::string ground = mutant.engine == Engine::kPtx ? "ptx" : "source";
     ground += "-sm_" + std::to_string(mutant.arch);
@@ -71,7 +70,7 @@ class Proof {
 
     bool can(const Mutant &mutant) const { return mutant.engine == Engine::kSource || interpreter_; }
 
-    // The libraries without bugs that the mutants start from, and the tests on them.
+    // The libraries without bugs that the mutants start from, and the tests run on them.
     void grounds(const std::vector<const Mutant *> &wanted) {
         std::vector<std::function<void()>> builds;
         for (const Mutant *mutant : wanted) {
@@ -157,7 +156,7 @@ int prove(const Recipe &recipe, const std::string &folder, const std::vector<std
     std::vector<std::function<void()>> tasks;
     for (size_t i = 0; i < wanted.size(); ++i) {
         tasks.emplace_back([&, i] {
-            // What is wrong with one says nothing about the others.
+            // An error of one mutant does not affect the others.
             try {
                 rows[i] = proof.try_mutant(*wanted[i]);
             } catch (const std::exception &e) {

@@ -1,4 +1,4 @@
-// The proof itself: what cannot fail proves nothing.
+// Tests of the mutation tests: they must be able to fail.
 #include <unistd.h>
 
 #include <filesystem>
@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace mutation;
 
-// A folder that goes when the test ends.
+// A directory that is removed when the test ends.
 class Folder {
    public:
     Folder() : path_(fs::temp_directory_path() / ("mutation_test-" + std::to_string(getpid()))) {
@@ -74,7 +74,7 @@ TEST(an_edit_is_made_once) {
     CHECK(throws([&] { apply({{"b.cu", "two", "2"}}, folder.path()); }), "a file that is not there was changed");
 }
 
-// The table is of these sources: every text to be replaced is there once.
+// The table matches these sources: every text to be replaced occurs exactly once.
 TEST(every_mutant_can_be_made) {
     std::set<std::string> names;
     for (const Mutant &mutant : mutants()) {

@@ -23,7 +23,7 @@ class Actions {
         posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
         posix_spawn_file_actions_adddup2(&actions_, STDOUT_FILENO, STDERR_FILENO);
         posix_spawnattr_init(&attributes_);
-        // A group of its own: what has to be stopped is stopped with all that it started.
+        // A separate process group, so that stopping the process also stops its children.
         posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP);
     }
     ~Actions() {

@@ -1,4 +1,4 @@
-// Runs a program and keeps what it says.
+// Runs a program and captures its output.
 #pragma once
 
 #include <chrono>
@@ -10,21 +10,21 @@ namespace mutation {
 
 struct Command {
     std::vector<std::string> words;
-    std::vector<std::pair<std::string, std::string>> environment;  // added to that of this program
-    // Far more than needed: a busy machine must not look like a bug.
+    std::vector<std::pair<std::string, std::string>> environment;  // in addition to that of this process
+    // Far more than needed: a busy machine must not be mistaken for a bug.
     std::chrono::seconds limit{300};
 };
 
 struct Outcome {
-    int exit_code = -1;  // where it ended by itself
-    int signal = 0;      // where a signal ended it
+    int exit_code = -1;  // if it exited by itself
+    int signal = 0;      // if it was ended by a signal
     bool timed_out = false;
-    std::string output;  // both streams
+    std::string output;  // stdout and stderr
 
     bool succeeded() const { return exit_code == 0; }
 };
 
-// The output passes through `log`, which is overwritten.
+// The output is written to the file `log`, which is overwritten.
 Outcome run(const Command &command, const std::string &log);
 
 }  // namespace mutation

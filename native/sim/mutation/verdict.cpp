@@ -13,7 +13,7 @@ struct Detector {
     const char *pattern;
 };
 
-// The first that fits: what the simulator says comes before what a test says, which follows from it.
+// The first match counts: messages of the simulator come before those of the tests, which are consequences.
 const Detector kDetectors[] = {
     {"race detector", "race"},
     {"divergent barrier", "divergent barrier|threads wait for ever"},
@@ -26,7 +26,7 @@ const Detector kDetectors[] = {
     {"a test", "\\.cpp:[0-9]+: "},
 };
 
-// A failed check begins with its file's path.
+// The message of a failed check begins with the path of its file.
 std::string without_folders(const std::string &line) {
     const size_t file = line.find(".cpp:");
     const size_t slash = file == std::string::npos ? file : line.rfind('/', file);
@@ -45,7 +45,7 @@ std::string line_with(const std::string &output, const std::regex &pattern) {
 
 Verdict judge(const Outcome &outcome) {
     if (outcome.succeeded()) return {};
-    // A test that is not there, or a library that cannot be loaded: nothing was tried.
+    // A test that does not exist, or a library that cannot be loaded: nothing was tested.
     if (outcome.exit_code > 1) throw std::runtime_error("the tests did not run:\n" + outcome.output);
     Verdict verdict;
     verdict.caught = true;

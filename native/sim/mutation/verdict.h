@@ -1,4 +1,4 @@
-// What it was that noticed a bug.
+// How a bug was detected.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace mutation {
 struct Verdict {
     bool caught = false;
     std::string detector;
-    std::string words;  // the line that says so
+    std::string words;  // the corresponding line of output
 };
 
 Verdict judge(const Outcome &outcome);

@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A fixed order misses bugs that another finds.
+// A fixed order misses bugs that another one finds.
 const char *const kOrders[] = {"reverse", "forward", "random:1", "random:2", "random:3"};
 // The interpreter finds a race in any order.
 const char *const kFewOrders[] = {"forward", "random:1"};
@@ -68,7 +68,7 @@ Build Workshop::build(const std::string &name, const std::vector<Edit> &edits, c
     }
     make(compile, here / "compile.log");
 
-    // The object of the unit is the only one that is another.
+    // Only the object file of the unit differs.
     const fs::path library = here / fs::path(recipe_.one("library")).filename();
     Command link;
     link.words = recipe_.all("link");

@@ -1,4 +1,4 @@
-// Builds the library from sources that have been changed, and runs the tests on it.
+// Builds the library from modified sources and runs the tests on it.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace mutation {
 
-// How the library is built, as CMake knows it: lines of "key value", a key for each value of a list.
+// The build commands from CMake: lines of "key value", with one line for each value of a list.
 class Recipe {
    public:
     explicit Recipe(const std::filesystem::path &file);
@@ -24,10 +24,10 @@ class Recipe {
     std::map<std::string, std::vector<std::string>> values_;
 };
 
-// What the tests run on.
+// A build that the tests run on.
 struct Build {
     std::string library;
-    std::string ptx;  // where the interpreter finds the kernels; empty for the source simulator
+    std::string ptx;  // directory of the kernels for the interpreter; empty for the source simulator
 };
 
 struct Trial {
@@ -39,13 +39,13 @@ class Workshop {
    public:
     Workshop(const Recipe &recipe, const std::filesystem::path &folder) : recipe_(recipe), folder_(folder) {}
 
-    // With `edits` in `unit`; without edits, what has been built already. `name` is a folder of its own.
+    // Builds with `edits` in `unit`; without edits, returns the existing build. `name` is a directory of its own.
     Build build(const std::string &name, const std::vector<Edit> &edits, const std::string &unit) const;
-    // The same, and the PTX of the unit in place of the one without edits. The host's code is that of `host`.
+    // The same, with the PTX of the unit in place of the unmodified one. The host code is that of `host`.
     Build build_ptx(const std::string &name, const std::vector<Edit> &edits, const std::string &unit,
                     const Build &host) const;
 
-    // The tests in one order after the other, until one fails.
+    // Runs the tests in one order after the other, until one fails.
     Trial try_orders(const std::string &name, const Build &build, const Mutant &mutant) const;
 
    private:

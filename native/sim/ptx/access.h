@@ -1,5 +1,5 @@
-// Memory accesses, one struct a space. Every one of them checks bounds and alignment; those to memory that threads
-// share ask the race detector.
+// Memory accesses, one struct per state space. Every access checks bounds and alignment; accesses to memory that threads
+// share are reported to the race detector.
 #pragma once
 
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace fcm::ptx {
 
-// Of a load or store, in slot[5]: the width a signed value is extended to, and what is ordered.
+// Flags of a load or store in slot[5]: the width to which a signed value is extended, and the memory ordering.
 constexpr uint32_t kWidthMask = 0xff, kAcquire = 0x100, kRelease = 0x200;
 
 struct Use {
@@ -87,13 +87,13 @@ struct LocalSpace {
     }
     static uint8_t *write(Thread &t, const Instruction &, uint64_t offset, unsigned size) {
         aligned(offset, size);
-        // Frames of callers as well: they hand out addresses of their own.
+        // Includes the frames of callers, which may pass addresses of their local memory.
         if (offset >= t.local_end || t.local_end - offset < size) outside_local(t, offset, size);
         return &t.local[offset];
     }
 };
 
-// Parameters of a function, and what it calls others with: a fixed place in its frame.
+// The parameters of a function, and the arguments of its calls: a fixed place in its frame.
 struct FrameSpace {
     template <Strength S>
     static const uint8_t *read(Thread &t, const Instruction &, uint64_t offset, unsigned) {

@@ -1,4 +1,4 @@
-// Handlers made of arithmetic.
+// Instruction handlers built from arithmetic functions.
 #pragma once
 
 #include "thread.h"

@@ -8,7 +8,7 @@ uint64_t real_to_whole(double v, ToWhole rounding, Type to) {
     if (v != v) return 0;
     v = rounded_to_whole(v, rounding);
     if (to.kind == Kind::integer) {
-        // The bounds are powers of two, which double holds; one below the upper one it may not.
+        // The bounds are powers of two, which double can represent; one less than the upper bound it may not.
         const double bound = std::ldexp(1.0, to.bits - 1);
         if (v < -bound) return (1ull << (to.bits - 1)) & low_bits(to.bits);
         if (v >= bound) return low_bits(to.bits - 1u);
@@ -21,8 +21,8 @@ uint64_t real_to_whole(double v, ToWhole rounding, Type to) {
 
 namespace {
 
-// To a format with `fraction` bits of fraction and the smallest normal exponent `least`. Returns fraction steps of the
-// last place, so that a carry into the exponent comes out right by itself.
+// Rounds to a format with `fraction` bits of fraction and the smallest normal exponent `least`. Returns the value in units
+// of the last place, so that a carry into the exponent is handled without a special case.
 double to_steps(double magnitude, int fraction, int least, Rounding rounding, bool negative, int &exponent) {
     std::frexp(magnitude, &exponent);
     exponent = std::max(exponent - 1, least);
@@ -43,7 +43,7 @@ uint64_t to_half(double v, Rounding rounding) {
     if (std::isinf(v)) return sign | 0x7c00;
     int exponent = 0;
     const double steps = to_steps(magnitude, 10, -14, rounding, negative, exponent);
-    // A normal number has its leading one in `steps`, which adds one to the biased exponent; a subnormal has none.
+    // A normal number has its leading one in `steps`, which adds one to the biased exponent; a subnormal number has none.
     const int64_t bits = static_cast<int64_t>(exponent + 14) * 1024 + static_cast<int64_t>(steps);
     if (bits < 0x7c00) return sign | static_cast<uint64_t>(bits);
     const bool to_infinity = rounding == Rounding::nearest || (rounding == Rounding::up && !negative) ||
@@ -84,7 +84,7 @@ uint64_t to_tensor(float v) {
     if (v != v) return real::kFloatNan;
     const uint32_t bits = static_cast<uint32_t>(raw(v));
     if ((bits & 0x7fffffff) == 0x7f800000) return bits;
-    // .rna: ties go away from zero, in sign and magnitude.
+    // .rna: ties are rounded away from zero, in sign and magnitude.
     return (bits + 0x1000) & ~0x1fffull & low_bits(32);
 }
 

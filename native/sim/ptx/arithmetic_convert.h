@@ -1,4 +1,4 @@
-// cvt between whole numbers and floating point of all widths.
+// cvt between integers and floating point of all widths.
 #pragma once
 
 #include "arithmetic_real.h"
@@ -16,20 +16,20 @@ inline T rounded_to_whole(T v, ToWhole rounding) {
         case ToWhole::up: return std::ceil(v);
         case ToWhole::nearest_even: break;
     }
-    // The host rounds to the nearest unless rounding.cpp is at work.
+    // The host rounds to nearest unless rounding.cpp has changed the mode.
     return std::nearbyint(v);
 }
 
-// A floating point number to a whole one of any width: clamps at the ends, and what is not a number becomes 0.
+// From floating point to an integer of any width: clamps to the range, and NaN becomes 0.
 uint64_t real_to_whole(double v, ToWhole rounding, Type to);
 
-// The other 16-bit formats and tf32, as bits.
+// The other 16-bit formats and tf32, as bit patterns.
 uint64_t to_half(double v, Rounding rounding);
 double from_half(uint64_t bits);
 uint64_t to_brain(float v, Rounding rounding);
 uint64_t to_tensor(float v);
 
-// Sign- or zero-extends the low `bits` of a register to 64.
+// Sign- or zero-extends the low `bits` of a register to 64 bits.
 inline uint64_t extended(uint64_t v, Type type) {
     if (type.bits >= 64) return v;
     v &= low_bits(type.bits);
@@ -37,7 +37,7 @@ inline uint64_t extended(uint64_t v, Type type) {
     return v;
 }
 
-// A whole number into a narrower or differently signed one: cut off, or clamped with .sat.
+// From an integer to a narrower one or one of different signedness: truncated, or clamped with .sat.
 uint64_t whole_to_whole(uint64_t v, Type from, Type to, bool saturate);
 
 }  // namespace fcm::ptx::conversion

@@ -1,4 +1,4 @@
-// Whole numbers as PTX defines them: everything wraps, shifts clamp. Operands and results are registers' bits.
+// Integer arithmetic as PTX defines it: results wrap, and shift amounts are clamped. Operands and results are register bits.
 #pragma once
 
 #include <algorithm>
@@ -119,7 +119,7 @@ struct AbsoluteDifference {
     }
 };
 
-// PTX leaves the quotient by zero open; a kernel that asks for one is wrong.
+// PTX leaves division by zero undefined; a kernel that divides by zero is wrong.
 template <class T>
 inline void divisible(uint64_t b) {
     if (value<T>(b) == 0) throw Mistake("divides a whole number by zero");
@@ -128,7 +128,7 @@ template <class T>
 struct Div {
     static uint64_t of(uint64_t a, uint64_t b) {
         divisible<T>(b);
-        // The one quotient that does not fit wraps to itself; the host would trap.
+        // The only quotient that overflows wraps to itself; the host would trap.
         if constexpr (std::is_signed_v<T>) {
             if (value<T>(b) == -1) return (0 - a) & low_bits(sizeof(T) * 8);
         }
@@ -146,7 +146,7 @@ struct Rem {
     }
 };
 
-// The amount is 32 bits whatever is shifted, and clamps at the width instead of wrapping.
+// The shift amount has 32 bits for every type, and is clamped to the width instead of wrapping.
 template <unsigned B>
 struct ShiftLeft {
     static uint64_t of(uint64_t a, uint64_t b) {
@@ -164,7 +164,7 @@ struct ShiftRight {
     }
 };
 
-// shf: 32 bits out of 64 with b high and a low.
+// shf: 32 bits of the 64-bit value with b as high and a as low part.
 template <bool Left, bool Wrap>
 struct Funnel {
     static uint64_t of(uint64_t a, uint64_t b, uint64_t c) {
@@ -202,7 +202,7 @@ struct FindBit {
     }
 };
 
-// bfe: `length` bits from `start` on; past the end come copies of the sign.
+// bfe: `length` bits starting at `start`; bits past the end are copies of the sign.
 template <class T>
 struct Extract {
     static uint64_t of(uint64_t a, uint64_t b, uint64_t c) {
@@ -227,7 +227,7 @@ struct Insert {
     }
 };
 
-// lop3: bit k of the table answers for the inputs whose bits make the number k.
+// lop3: bit k of the table is the result for inputs whose bits form the number k.
 inline uint64_t logic(uint64_t a, uint64_t b, uint64_t c, unsigned table) {
     uint64_t result = 0;
     for (unsigned k = 0; k < 8; ++k) {

@@ -1,5 +1,5 @@
-// Floating point as PTX defines it: IEEE with the rounding the instruction names. A float NaN that is computed is the
-// one a GPU makes, 0x7fffffff; a double's payload passes through.
+// Floating-point arithmetic as PTX defines it: IEEE with the rounding mode of the instruction. A computed float NaN is the
+// canonical NaN of a GPU, 0x7fffffff; the payload of a double NaN is preserved.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,7 @@ inline uint64_t canonical_nan() {
     return sizeof(T) == 4 ? kFloatNan : kDoubleNan;
 }
 
-// .ftz: a subnormal becomes a zero of its sign.
+// .ftz: a subnormal is flushed to zero with the same sign.
 template <bool Flush, class T>
 inline T flushed(T v) {
     if constexpr (Flush) {
@@ -27,7 +27,7 @@ inline T flushed(T v) {
     return v;
 }
 
-// .sat: into [0, 1]; what is not a number becomes 0.
+// .sat: clamps to [0, 1]; NaN becomes 0.
 template <class T>
 inline T saturated(T v) {
     if (!(v > T(0))) return T(0);
@@ -49,7 +49,7 @@ inline uint64_t result(T v) {
     return raw(v);
 }
 
-// Rounded to the nearest, which is what kernels are made of.
+// Round to nearest, the mode that kernels normally use.
 template <class T, bool Flush>
 struct Add {
     static uint64_t of(uint64_t a, uint64_t b) {
@@ -90,7 +90,7 @@ struct Reciprocal {
     static uint64_t of(uint64_t a) { return result<T, Flush>(T(1) / flushed<Flush>(value<T>(a))); }
 };
 
-// Any other rounding, and .sat.
+// All other rounding modes, and .sat.
 template <class T>
 inline T read(uint64_t bits, Style style) {
     return style.flush ? flushed<true>(value<T>(bits)) : value<T>(bits);
@@ -101,7 +101,7 @@ inline uint64_t write(T v, Style style) {
     return style.flush ? result<T, true>(v) : result<T, false>(v);
 }
 
-// The sign is a bit, whatever the rest is; only -0 < +0 needs care in the two below.
+// These only affect the sign bit, also of a NaN. The minimum and the maximum below must also order -0 before +0.
 template <class T, bool Flush>
 struct Abs {
     static uint64_t of(uint64_t a) { return raw(std::fabs(flushed<Flush>(value<T>(a)))); }
@@ -112,7 +112,7 @@ struct Neg {
 };
 template <class T>
 struct CopySign {
-    // The sign comes from the first operand, unlike C's copysign.
+    // The sign is taken from the first operand, unlike in C's copysign.
     static uint64_t of(uint64_t a, uint64_t b) { return raw(std::copysign(value<T>(b), value<T>(a))); }
 };
 

@@ -1,4 +1,4 @@
-// Registers hold 64 bits; a narrower value is zero-extended. These read and write one as a value of a C++ type.
+// Registers hold 64 bits; a narrower value is zero-extended. These functions read and write a register as a C++ type.
 #pragma once
 
 #include <cstdint>

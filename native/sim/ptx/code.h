@@ -1,4 +1,4 @@
-// Decoded PTX: what is executed. Names, types and modifiers are gone; a handler and numbers are left.
+// Decoded PTX, ready for execution. Names, types and modifiers are resolved to handlers and numbers.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ struct Thread;
 struct Instruction;
 using Handler = void (*)(Thread &, const Instruction &);
 
-// Operands are slots of the thread's register frame. Constants, special registers and the addresses of variables have
-// slots as well, so that no handler asks what kind of operand it has.
+// Operands are slots of the thread's register frame. Constants, special registers and the addresses of variables have slots
+// as well, so that a handler does not distinguish between kinds of operands.
 struct Instruction {
     Handler run = nullptr;
     uint32_t slot[6] = {};
     uint32_t extra = 0;
-    uint32_t line = 0;  // of the PTX file
+    uint32_t line = 0;  // in the PTX file
     int64_t number = 0;
 };
 
@@ -44,7 +44,7 @@ struct Call {
     std::vector<FrameVariable> results;
 };
 
-// Slots that differ between threads, frames or devices.
+// Slots whose values differ between threads, frames or devices.
 struct SpecialSlot {
     uint32_t slot;
     Special special;
@@ -55,7 +55,7 @@ struct FrameSlot {
 };
 struct GlobalSlot {
     uint32_t slot;
-    size_t variable;  // of the module
+    size_t variable;  // index in the module
     uint64_t offset;
 };
 
@@ -69,20 +69,20 @@ struct Function {
     bool entry = false;
     unsigned line = 0;
     std::vector<Instruction> code;
-    std::vector<Line> lines;  // one an instruction
-    // The image a frame starts from: registers, which nobody has written, and constants.
+    std::vector<Line> lines;  // one per instruction
+    // The initial image of a frame: unwritten registers, and constants.
     std::vector<uint64_t> image;
     std::vector<SpecialSlot> specials;
     std::vector<FrameSlot> frame_slots;
     std::vector<GlobalSlot> global_slots;
     std::vector<Call> calls;
-    std::vector<std::vector<int64_t>> tables;  // of branch targets
+    std::vector<std::vector<int64_t>> tables;  // branch targets
     uint64_t frame_bytes = 0;                  // parameters, results, arguments of calls, local variables
-    std::vector<FrameVariable> parameters;     // an entry's are in the parameter space instead
+    std::vector<FrameVariable> parameters;     // those of an entry are in the parameter space instead
     std::vector<FrameVariable> results;
     uint64_t parameter_bytes = 0;  // of an entry
     uint64_t most_threads = 0, threads = 0;
-    std::vector<size_t> shared;  // of the module, used here; of an entry: or in what it calls
+    std::vector<size_t> shared;  // variables of the module used here; for an entry, also by its callees
     bool dynamic_shared = false;
 };
 
@@ -91,7 +91,7 @@ struct GlobalVariable {
     uint64_t bytes = 0, align = 1;
     bool constant = false;
     std::vector<uint8_t> image;
-    std::vector<std::pair<uint64_t, std::string>> addresses;  // offset, name of the variable whose address goes there
+    std::vector<std::pair<uint64_t, std::string>> addresses;  // offset, and name of the variable whose address it holds
 };
 
 struct Module {
@@ -99,10 +99,10 @@ struct Module {
     std::map<unsigned, std::string> sources;
     std::vector<GlobalVariable> globals;
     std::vector<SharedVariable> shared;
-    uint64_t shared_bytes = 0;  // static variables with gaps between them; dynamic shared memory begins here
+    uint64_t shared_bytes = 0;  // static variables with gaps between them; dynamic shared memory starts here
     std::vector<Function> functions;
     std::unordered_map<std::string, size_t> by_name;
-    uint32_t accesses = 0;  // memory instructions, which are numbered for a cache each
+    uint32_t accesses = 0;  // memory instructions, numbered because each has its own cache
 };
 
 }  // namespace fcm::ptx

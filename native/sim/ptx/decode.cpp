@@ -13,7 +13,7 @@ namespace {
 
 // ---- control flow
 
-// A loop that spins for ever would hang the test that has it.
+// An infinite loop would otherwise hang the test.
 void count_jump(Thread &t, const Instruction &i) {
     if (i.number <= 0 && --t.fuel < 0) throw Mistake("jumps back without end: it waits for what does not happen");
 }
@@ -268,8 +268,8 @@ private:
 
 // ---- the module
 
-constexpr uint64_t kFirstShared = 1024;  // so that a null or slightly negative offset is nobody's
-constexpr uint64_t kGap = 64;            // so that running over the end of a variable is not reading the next
+constexpr uint64_t kFirstShared = 1024;  // so that a null or slightly negative offset is invalid
+constexpr uint64_t kGap = 64;            // so that an overrun of a variable does not read the next one
 
 Symbol add_shared(Module &module, const Variable &variable) {
     const uint64_t align = std::max<uint64_t>(variable.align, 16);
@@ -332,7 +332,7 @@ Scope module_variables(const FileText &text, Module &module) {
     return scope;
 }
 
-// What a kernel's callees keep in shared memory is part of its block's.
+// The shared memory of a kernel's callees is part of its block's.
 void gather_shared(const Function &function, Function &into, std::unordered_set<const Function *> &seen) {
     if (!seen.insert(&function).second) return;
     for (const size_t index : function.shared) {
@@ -380,7 +380,7 @@ void decode(const FileText &text, Module &module) {
     module.shared_bytes = kFirstShared;
     const Scope scope = module_variables(text, module);
 
-    // Dynamic shared memory follows every static variable of the file, so those come first.
+    // Dynamic shared memory follows all static variables of the file, so those are placed first.
     std::vector<const FunctionText *> defined;
     std::vector<Scope> shared;
     for (const FunctionText &function : text.functions) {

@@ -1,4 +1,4 @@
-// A parsed file to code that can be executed.
+// Decodes a parsed file to executable code.
 #pragma once
 
 #include "code.h"

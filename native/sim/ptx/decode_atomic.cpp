@@ -1,4 +1,4 @@
-// atom and red. On floating point they are refused: the order of a sum would be the scheduler's.
+// atom and red. Floating-point atomics are refused, because the order of the sum would depend on the scheduler.
 #include "access.h"
 #include "bits.h"
 #include "decoding.h"

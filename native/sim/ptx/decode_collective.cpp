@@ -1,4 +1,4 @@
-// Barriers, shuffles and votes: a thread says what it brings and waits; the scheduler does the rest.
+// Barriers, shuffles and votes: a thread stores its operands and waits; the scheduler does the rest.
 #include "decoding.h"
 #include "thread.h"
 #include "scheduler.h"
@@ -24,7 +24,7 @@ void wait_for_lanes(Thread &t, const Instruction &i) {
     t.state = State::collective;
 }
 
-// Which lanes run together is the hardware's choice, and none of them but the asking one can be relied on.
+// Which lanes are active together is up to the hardware, so only the calling lane can be relied on.
 void active_mask(Thread &t, const Instruction &i) { t.registers[i.slot[0]] = 1ull << t.lane; }
 
 // bar.sync, barrier.sync[.aligned], and with a vote bar.red

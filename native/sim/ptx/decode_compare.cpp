@@ -13,7 +13,7 @@ template <class T, Relation R, bool Flush>
 struct Compare {
     static uint64_t of(uint64_t a_bits, uint64_t b_bits) {
         T a = value<T>(a_bits), b = value<T>(b_bits);
-        bool open = false;  // the two cannot be ordered
+        bool open = false;  // unordered: one of them is NaN
         if constexpr (std::is_floating_point_v<T>) {
             a = real::flushed<Flush>(a);
             b = real::flushed<Flush>(b);
@@ -206,7 +206,7 @@ struct Test {
             case Property::infinite: return std::isinf(v);
             case Property::number: return v == v;
             case Property::nan: return v != v;
-            // PTX counts zero among the normal numbers.
+            // PTX counts zero as a normal number.
             case Property::normal: return std::isnormal(v) || v == 0;
             case Property::subnormal: return std::fpclassify(v) == FP_SUBNORMAL;
         }

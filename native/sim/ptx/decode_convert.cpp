@@ -7,7 +7,7 @@ namespace fcm::ptx {
 
 namespace {
 
-// What a conversion must know, in the instruction's number.
+// The parameters of a conversion, stored in the instruction's number.
 struct Style {
     Type to, from;
     conversion::ToWhole to_whole = conversion::ToWhole::zero;
@@ -40,7 +40,7 @@ Style unpack(int64_t n) {
     return s;
 }
 
-// A result narrower than its register fills it: with the sign if it has one.
+// A result narrower than its register is extended to it, with the sign if it is signed.
 uint64_t fill(uint64_t v, const Style &s) { return conversion::extended(v, s.to) & low_bits(s.width); }
 
 double read_real(uint64_t bits, Type type) {
@@ -49,7 +49,7 @@ double read_real(uint64_t bits, Type type) {
     return type.bits == 64 ? value<double>(bits) : static_cast<double>(value<float>(bits));
 }
 
-// All the others go through double, which holds every narrower number exactly.
+// All others go through double, which represents every narrower number exactly.
 uint64_t write_real(double v, const Style &s) {
     if (s.saturate) v = real::saturated(v);
     if (s.to.kind == Kind::real && s.to.bits == 16) return conversion::to_half(v, s.rounding);
@@ -104,7 +104,7 @@ void whole_to_whole(Thread &t, const Instruction &i) {
     t.registers[i.slot[0]] = fill(conversion::whole_to_whole(t.registers[i.slot[1]], s.from, s.to, s.saturate), s);
 }
 
-// The common ones, without asking.
+// The common conversions have specialized handlers.
 struct Cut32 {
     static uint64_t of(uint64_t a) { return a & low_bits(32); }
 };

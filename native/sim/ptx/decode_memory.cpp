@@ -35,7 +35,7 @@ void load(Thread &t, const Instruction &i) {
     const unsigned width = i.slot[5] & kWidthMask;
     for (unsigned k = 0; k < Count; ++k) {
         uint64_t v = read_bytes<Bytes>(from + k * Bytes);
-        // A signed value narrower than its register is extended to it.
+        // A signed value narrower than its register is sign-extended.
         if (width != 0 && (v >> (Bytes * 8 - 1) & 1)) v = (v | ~low_bits(Bytes * 8)) & low_bits(width);
         t.registers[i.slot[k]] = v;
     }
@@ -43,7 +43,7 @@ void load(Thread &t, const Instruction &i) {
 
 template <unsigned Bytes, unsigned Count>
 void put(const Thread &t, const Instruction &i, uint8_t *to) {
-    // The machine is little-endian, as a GPU is.
+    // The host is little-endian, as a GPU is.
     for (unsigned k = 0; k < Count; ++k) std::memcpy(to + k * Bytes, &t.registers[i.slot[k]], Bytes);
 }
 
@@ -58,7 +58,7 @@ void store_strong(Thread &t, const Instruction &i) {
     put<Bytes, Count>(t, i, Space::strong(t, i, address_of(t, i), Bytes * Count, use));
 }
 
-// Calls `pick` with the two constants it needs.
+// Calls `pick` with the two constants that it needs.
 template <class Pick>
 Handler by_shape(const Decoding &d, unsigned bytes, unsigned count, Pick pick) {
     const auto with_count = [&](auto b) -> Handler {
@@ -114,7 +114,7 @@ struct Ordering {
     bool strong = false, acquire = false, release = false, read_only = false;
 };
 
-// Where a value is kept in a cache changes nothing; who may see it when does.
+// Cache hints have no effect; memory ordering and scope do.
 Ordering take_ordering(Decoding &d) {
     Ordering result;
     if (d.take("weak")) return result;
@@ -167,14 +167,14 @@ const Operand &element(const Decoding &d, size_t operand, unsigned count, unsign
     return o.parts[k];
 }
 
-// A named variable is known now, so what is outside it is too.
+// The size of a named variable is known, so out-of-bounds offsets are found when decoding.
 void inside_variable(const Decoding &d, const Address &address, unsigned size) {
     if (address.symbol == nullptr || address.symbol->kind == Symbol::Kind::dynamic_shared) return;
     const uint64_t bytes = address.symbol->bytes;
     if (address.offset < 0 || static_cast<uint64_t>(address.offset) + size > bytes) d.fail("outside the variable");
 }
 
-// ld.param and st.param in a function mean its frame, in an entry the parameters or what it calls others with.
+// ld.param and st.param access the frame in a function; in an entry they access the parameters or the arguments of calls.
 enum class Parameters { entry, frame, local };
 
 Parameters parameters_of(Decoding &d, const Address &address) {
@@ -220,7 +220,7 @@ void decode_load(Decoding &d) {
             handler = s.ordering.read_only ? load_handler<GlobalSpace, Strength::read_only>(d, bytes, s.count)
                                            : load_of<GlobalSpace>(d, s);
             break;
-        // Constants are in device memory here, where nobody may store.
+        // Constants are in device memory here, where stores are refused.
         case Where::constant: handler = load_of<GlobalSpace>(d, s); break;
         case Where::generic: handler = load_of<GenericSpace>(d, s); break;
         case Where::shared: handler = load_of<SharedSpace>(d, s); break;
@@ -276,7 +276,7 @@ void decode_store(Decoding &d) {
     emit(d, handler, slots, address, s.ordering.release ? kRelease : 0);
 }
 
-// What the thread has done so far can be handed on by its next atomic, and what it read by earlier ones counts.
+// The thread's next atomic can release its accesses so far, and values read by earlier atomics are now acquired.
 void fence(Thread &t, const Instruction &) {
     Accessor &by = t.accessor;
     by.time = ++t.block->time;
@@ -288,7 +288,7 @@ void fence(Thread &t, const Instruction &) {
     by.fence->seen = by.seen;
 }
 
-// A fence for the block only: blocks it does not order, and within a block barriers are what kernels use.
+// A fence with block scope: it does not order blocks, and within a block kernels use barriers.
 void no_effect(Thread &, const Instruction &) {}
 
 void decode_fence(Decoding &d) {

@@ -9,7 +9,7 @@ namespace {
 
 void move(Thread &t, const Instruction &i) { t.registers[i.slot[0]] = t.registers[i.slot[1]]; }
 
-// {a, b[, c, d]} to one register of two or four times the width, which is in `number`.
+// Packs {a, b[, c, d]} into one register of two or four times the width, which is in `number`.
 template <unsigned Count>
 void pack(Thread &t, const Instruction &i) {
     uint64_t v = 0;
@@ -63,11 +63,11 @@ void address_conversion(Decoding &d) {
     d.finish();
     d.expect_operands(2);
     if (window == static_cast<int64_t>(kParamWindow) && !d.function().function().entry) {
-        // A function's parameters are in its frame.
+        // The parameters of a function are in its frame.
         window = static_cast<int64_t>(kLocalWindow);
     }
     const uint32_t target = d.target(0, type), source = d.source(1, type);
-    // A global address is its own generic address; that it is global shows when it is used.
+    // A global address is its own generic address; its validity is checked when it is used.
     if (window == 0) d.emit(move, {target, source});
     else d.emit(to ? from_window : to_window, {target, source}, window);
 }

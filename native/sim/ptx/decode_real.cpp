@@ -1,4 +1,5 @@
-// Floating point arithmetic. What PTX only approximates (.approx, .full) is refused: no two machines need agree on it.
+// Floating-point arithmetic. Approximate instructions (.approx, .full) are refused, because machines need not agree on the
+// result.
 #include "apply.h"
 #include "arithmetic_real.h"
 #include "decoding.h"
@@ -21,7 +22,7 @@ int64_t pack(const real::Style &style) {
 
 enum class Slow { add, sub, mul, div, fma, sqrt, rcp };
 
-// Every combination that is rare.
+// All rare combinations.
 template <class T, Slow Op>
 void slowly(Thread &t, const Instruction &i) {
     const real::Style style = unpack(i);

@@ -1,4 +1,4 @@
-// Arithmetic and bits of whole numbers.
+// Integer arithmetic and bit operations.
 #include "apply.h"
 #include "arithmetic_integer.h"
 #include "decoding.h"
@@ -7,7 +7,7 @@ namespace fcm::ptx {
 
 namespace {
 
-// One handler a width, for what does not care about the sign.
+// One handler per width, for operations that do not depend on the sign.
 template <template <unsigned> class Op, template <class> class Apply>
 Handler by_width(const Decoding &d, Type type, bool sixteen = true) {
     switch (type.bits) {
@@ -19,7 +19,7 @@ Handler by_width(const Decoding &d, Type type, bool sixteen = true) {
     d.fail("not with this type");
 }
 
-// One handler a type, for what does.
+// One handler per type, for operations that do.
 template <template <class> class Op, template <class> class Apply>
 Handler by_type(const Decoding &d, Type type, bool sixteen = true) {
     const bool sign = type.kind == Kind::integer;
@@ -56,7 +56,7 @@ void binary(Decoding &d, Type type, Handler handler) {
     d.emit(handler, {d.target(0, type), d.source(1, type), d.source(2, type)});
 }
 
-// add, sub; their floating point kin are elsewhere
+// add, sub; the floating-point versions are in decode_real.cpp
 void add_or_subtract(Decoding &d, Type type) {
     const bool add = d.opcode() == "add";
     if (d.take("sat")) {
@@ -104,7 +104,7 @@ void logic(Decoding &d, Type type) {
     binary(d, type, op == "and" ? apply2<whole::And> : op == "or" ? apply2<whole::Or> : apply2<whole::Xor>);
 }
 
-// Bits in, 32 bits out.
+// Operands of any width, 32-bit results.
 void count_bits(Decoding &d, Type type) {
     const std::string &op = d.opcode();
     if (type.bits < 32) d.fail("not with this type");

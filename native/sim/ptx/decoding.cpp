@@ -10,7 +10,7 @@ namespace fcm::ptx {
 
 namespace {
 
-// A register nobody has written: a number that stands out, and a NaN in both widths.
+// The value of an unwritten register: conspicuous as an integer, and NaN in both widths.
 constexpr uint64_t kUnwritten = 0xffff'fbad'ffff'fbad;
 
 struct SpecialName {
@@ -141,7 +141,7 @@ void FunctionBuilder::emit(const Instruction &instruction, const Line &line) {
 }
 
 Decoding::Decoding(FunctionBuilder &function, const Statement &statement) : function_(function), statement_(statement) {
-    // "ld.global.L1::evict_last.f32" is an opcode and its modifiers; only single dots part them.
+    // "ld.global.L1::evict_last.f32" is an opcode and its modifiers; only single separators split them.
     std::string word;
     for (const char c : statement.opcode + ".") {
         if (c != '.') {

@@ -1,4 +1,4 @@
-// What decoding one instruction needs: its modifiers one by one, and slots for its operands.
+// The context for decoding one instruction: access to its modifiers, and slots for its operands.
 #pragma once
 
 #include <initializer_list>
@@ -23,7 +23,7 @@ struct Symbol {
 
 using Scope = std::unordered_map<std::string, Symbol>;
 
-// An address operand: a slot with the base, and a distance.
+// An address operand: a slot with the base, and an offset.
 struct Address {
     uint32_t base = 0;
     int64_t offset = 0;
@@ -44,8 +44,8 @@ public:
 
     uint32_t constant(uint64_t bits);
     uint32_t scratch();
-    uint32_t special(const std::string &name);  // ~0u if it is none
-    // The slot with a variable's address in its own space.
+    uint32_t special(const std::string &name);  // ~0u if there is no such register
+    // The slot with a variable's address in its own state space.
     uint32_t address_of(const Symbol &symbol, int64_t offset);
 
     void emit(const Instruction &instruction, const Line &line);
@@ -68,7 +68,7 @@ private:
     std::unordered_map<std::string, uint32_t> addresses_;
 };
 
-// One instruction. Modifiers are taken one after another; one that nobody takes is an error.
+// One instruction. Modifiers are consumed one after another; one that is left over is an error.
 class Decoding {
 public:
     Decoding(FunctionBuilder &function, const Statement &statement);
@@ -79,10 +79,10 @@ public:
     // ---- modifiers
     bool take(std::string_view modifier);
     Type take_type();
-    std::optional<Type> last_type() const;  // of the type modifiers; what arithmetic is done in
+    std::optional<Type> last_type() const;  // the last type modifier, in which the arithmetic is done
     bool more_modifiers() const;
     std::string_view peek() const;  // the first that is left
-    void finish() const;            // none is left, and no operand was forgotten
+    void finish() const;            // fails if a modifier or an operand is left over
 
     // ---- operands
     size_t operands() const { return statement_.operands.size(); }
@@ -114,7 +114,7 @@ private:
     std::vector<bool> taken_;
 };
 
-// The families of instructions. Each says whether the opcode is one of its own.
+// The families of instructions. Each returns whether the opcode belongs to it.
 bool decode_whole(Decoding &d);
 bool decode_real(Decoding &d);
 bool decode_compare(Decoding &d);

@@ -1,4 +1,4 @@
-// What goes wrong, in words: while reading a file, and while a kernel runs.
+// Errors, with messages: those found in a file, and those of a running kernel.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace fcm::ptx {
 
-// A text this interpreter does not take: not PTX, or PTX nobody taught it. Never guessed at.
+// A file that this interpreter does not accept: not PTX, or PTX that is not supported. It never guesses.
 class Unreadable : public std::runtime_error {
 public:
     Unreadable(const std::string &file, unsigned line, const std::string &words)
         : std::runtime_error(file + ":" + std::to_string(line) + ": " + words) {}
 };
 
-// What a thread did wrong; whoever runs the thread knows where it was.
+// An error of a thread; the scheduler adds the location.
 class Mistake : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -25,7 +25,7 @@ struct Dim {
     uint64_t count() const { return static_cast<uint64_t>(x) * y * z; }
 };
 
-// A kernel that went wrong, and where.
+// A kernel fault with its location.
 class Fault : public std::runtime_error {
 public:
     Fault(std::string kernel_, Dim block_, Dim thread_, std::string file_, unsigned line_, std::string source_,
@@ -38,9 +38,9 @@ public:
 
     std::string kernel;
     Dim block, thread;
-    std::string file;    // of PTX
-    unsigned line;       // in it
-    std::string source;  // file:line of the source it came from, if the PTX says
+    std::string file;    // name of the PTX file
+    unsigned line;       // in the PTX file
+    std::string source;  // file:line in the original source, if the PTX has it
     std::string words;
 
 private:

@@ -89,7 +89,7 @@ private:
         size_t length = 1;
         for (;;) {
             if (digit(at(length)) || letter(at(length)) || at(length) == '.') ++length;
-            // A cache hint such as "L1::evict_last" is one modifier; a label's single colon ends the word.
+            // A cache hint such as "L1::evict_last" is one modifier; a single colon, as after a label, ends the word.
             else if (at(length) == ':' && at(length + 1) == ':') length += 2;
             else break;
         }

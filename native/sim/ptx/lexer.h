@@ -1,4 +1,4 @@
-// PTX text to tokens.
+// Splits PTX text into tokens.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ struct Token {
     bool is(std::string_view what) const { return kind != Kind::text && text == what; }
 };
 
-// The tokens look into `text`, which must outlive them; the last one is always `end`.
-// A word keeps its dots, so that "ld.global.f32", "%tid.x" and ".reg" are one token each.
+// The tokens refer to `text`, which must outlive them; the last one is always `end`. A word includes its dots, so that
+// "ld.global.f32", "%tid.x" and ".reg" are one token each.
 std::vector<Token> lex(std::string_view text, const std::string &file);
 
 }  // namespace fcm::ptx

@@ -1,4 +1,4 @@
-// Device memory as the interpreter sees it: who owns an address. The owner is somebody else.
+// Device memory as the interpreter sees it. The memory itself is owned by the runtime.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace fcm::ptx {
 
-// A live allocation, exactly: the byte after it belongs to nobody.
+// A live allocation with its exact size: the byte after it does not belong to it.
 struct Extent {
     uint64_t base = 0, bytes = 0;
 };
@@ -15,13 +15,13 @@ class Memory {
 public:
     virtual ~Memory() = default;
     virtual int device() const = 0;
-    // The allocation at an address, if the kernel may touch it.
+    // The allocation at an address, if the kernel may access it.
     virtual bool find(uint64_t address, Extent &extent) const = 0;
-    // What the address is, for a report.
+    // A description of the address for a report.
     virtual std::string describe(uint64_t address) const = 0;
 };
 
-// Generic addresses of what is not device memory. No pointer of the host is that high.
+// Generic addresses of the other state spaces. No host pointer is that high.
 constexpr uint64_t kWindowMask = 0xffff'0000'0000'0000;
 constexpr uint64_t kSharedWindow = 0x00f1'0000'0000'0000;
 constexpr uint64_t kLocalWindow = 0x00f2'0000'0000'0000;

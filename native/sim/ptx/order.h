@@ -1,12 +1,12 @@
-// Whose turn it is.
+// The order in which threads run.
 #pragma once
 
 #include <cstdint>
 
 namespace fcm::ptx {
 
-// Each fixed order hides bugs that another one shows; at random, threads are also parted between any
-// two memory accesses.
+// Each fixed order hides bugs that another one shows; the random order also switches threads between any two memory
+// accesses.
 struct Order {
     enum class Kind { forward, reverse, random };
     Kind kind = Kind::forward;

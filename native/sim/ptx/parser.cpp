@@ -128,13 +128,13 @@ private:
         const unsigned index = static_cast<unsigned>(natural());
         if (peek().kind != Token::Kind::text) fail("the name of a file expected");
         std::string name(take().text);
-        // The rest of the path is the builder's own.
+        // The rest of the path depends on the build machine.
         const size_t slash = name.find_last_of('/');
         out_.sources[index] = slash == std::string::npos ? name : name.substr(slash + 1);
         while (accept(",")) number();
     }
 
-    // What debuggers read.
+    // Debug information.
     void section() {
         take();
         word();
@@ -169,7 +169,7 @@ private:
         }
     }
 
-    // A hint to an optimiser; nothing an interpreter could do wrong by not following it.
+    // An optimization hint that an interpreter can ignore.
     void pragma() {
         take();
         do {
@@ -218,7 +218,7 @@ private:
         return result;
     }
 
-    // .ptr .global .align 4: what a parameter points to, which no rule depends on.
+    // .ptr .global .align 4: what a parameter points to, which has no effect on execution.
     void pointer_attributes() {
         if (!accept(".global") && !accept(".shared") && !accept(".local")) accept(".const");
         if (accept(".align")) natural();

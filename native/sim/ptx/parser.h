@@ -1,4 +1,4 @@
-// Tokens to a FileText. Knows the grammar, not the opcodes.
+// Parses tokens to a FileText. It knows the grammar, but not the opcodes.
 #pragma once
 
 #include <string>

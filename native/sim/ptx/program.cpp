@@ -12,7 +12,7 @@
 
 namespace fcm::ptx {
 
-// A module's variables on one device.
+// The variables of a module on one device.
 struct Program::Storage {
     std::vector<std::vector<uint8_t>> bytes;
     std::vector<uint64_t> addresses;
@@ -54,7 +54,7 @@ Program::Storage &Program::storage(const Module &module, int device) {
     if (slot) return *slot;
     slot = std::make_unique<Storage>();
     for (const GlobalVariable &variable : module.globals) {
-        // Room to move the beginning to the alignment asked for.
+        // Extra bytes for moving the start to the requested alignment.
         slot->bytes.emplace_back(variable.bytes + variable.align);
         const uint64_t raw = reinterpret_cast<uint64_t>(slot->bytes.back().data());
         slot->addresses.push_back((raw + variable.align - 1) / variable.align * variable.align);

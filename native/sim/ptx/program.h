@@ -1,4 +1,4 @@
-// PTX files, loaded, and the launches of their kernels.
+// Loaded PTX files, and the launches of their kernels.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct Launch {
     uint64_t shared_bytes = 0;  // dynamic
     std::vector<Argument> arguments;
     Order order;
-    int64_t most_jumps = int64_t(1) << 28;  // back, of a thread
+    int64_t most_jumps = int64_t(1) << 28;  // backward jumps per thread
 };
 
 class Program {
@@ -43,8 +43,8 @@ public:
     bool has(const std::string &kernel) const { return entries_.count(kernel) != 0; }
     std::vector<std::string> kernels() const;
 
-    // Runs every block, one after another. Returns the instructions of all threads; throws Fault, or Mistake if the
-    // launch itself is wrong.
+    // Runs every block, one after another. Returns the number of instructions of all threads; throws Fault, or Mistake if
+    // the launch itself is invalid.
     uint64_t launch(const Launch &launch, const Memory &memory);
 
 private:

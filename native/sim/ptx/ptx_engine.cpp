@@ -92,7 +92,7 @@ std::unique_ptr<Engine> make_ptx_engine(const std::string &paths) {
             files.push_back(path);
             continue;
         }
-        // A directory has no order of its own, and whoever reports the first error should always report the same.
+        // Directory listings have no defined order; sorting makes the first error reproducible.
         std::vector<std::string> found;
         for (const auto &entry : std::filesystem::directory_iterator(path)) {
             if (entry.path().extension() == ".ptx") found.push_back(entry.path().string());

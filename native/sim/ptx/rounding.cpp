@@ -1,4 +1,4 @@
-// Compiled with -frounding-math; the volatiles keep the arithmetic between the two switches of the mode.
+// Compiled with -frounding-math; the volatile variables keep the arithmetic between the two switches of the mode.
 #include "rounding.h"
 
 #include <cfenv>

@@ -1,4 +1,4 @@
-// Floating point with a rounding other than the nearest. Slow: the host's rounding mode is switched and restored.
+// Floating-point arithmetic with rounding modes other than to nearest. Slow: the host's mode is switched and restored.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ template <class T>
 T root(T a, Rounding rounding);
 template <class T>
 T fused(T a, T b, T c, Rounding rounding);
-// From double, int64_t or uint64_t to float, and from the whole numbers to double.
+// From double, int64_t or uint64_t to float, and from the integers to double.
 template <class To, class From>
 To convert(From a, Rounding rounding);
 

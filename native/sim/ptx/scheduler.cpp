@@ -8,7 +8,7 @@ namespace fcm::ptx {
 
 namespace {
 
-// A thread that waits for another one by reading memory must let it go on some time.
+// A thread that polls memory for another thread must eventually let it run.
 constexpr int64_t kLongTurn = 1 << 16;
 
 std::string hexadecimal(uint32_t v) {
@@ -33,7 +33,7 @@ void Scheduler::set_ready(size_t thread, bool ready) {
     else ready_[thread >> 6] &= ~bit;
 }
 
-// The next ready thread after `last_` in the order's direction, or the number of threads if none is ready.
+// The next ready thread after `last_` in the direction of the order, or the number of threads if none is ready.
 size_t Scheduler::choose() {
     const size_t count = block_.threads.size();
     const size_t words = ready_.size();
@@ -60,7 +60,7 @@ size_t Scheduler::choose() {
 
 int64_t Scheduler::turns() {
     if (order_.kind != Order::Kind::random) return kLongTurn;
-    // Mostly short, sometimes long: a bug may need one thread far ahead of the others.
+    // Mostly short, sometimes long: a bug may require one thread to be far ahead of the others.
     const uint64_t draw = random_.next();
     return static_cast<int64_t>(1 + (draw >> 8) % ((draw & 7) == 0 ? 256 : 8));
 }
@@ -163,7 +163,7 @@ void Scheduler::exited(Thread &t) {
 
 namespace {
 
-// Two lanes at the same kind of operation for the same lanes; where in the code each of them is does not matter.
+// Two lanes match if they execute the same kind of operation for the same lanes; their positions in the code may differ.
 bool together(const Thread &a, const Thread &b) {
     return a.state == State::collective && b.state == State::collective && a.waiting.mask == b.waiting.mask &&
            a.waiting.collective == b.waiting.collective;
@@ -182,7 +182,7 @@ void Scheduler::try_collective(Thread &t) {
 
 namespace {
 
-// The lane a shuffle reads, and whether it is one of the segment.
+// The lane that a shuffle reads, and whether it is in the segment.
 unsigned shuffle_from(Collective mode, unsigned lane, uint32_t b, uint32_t c, bool &found) {
     const int bval = static_cast<int>(b & 31), clamp = static_cast<int>(c & 31),
         segment = static_cast<int>(c >> 8 & 31);
@@ -328,7 +328,7 @@ std::string Scheduler::doing(const Thread &t) const {
     return "runs";
 }
 
-// Nobody can go on, and the threads are not all at a barrier: some wait for lanes that will not come.
+// No thread can continue, and not all are at a barrier: some wait for lanes that will never arrive.
 void Scheduler::stuck() {
     for (const Thread &t : block_.threads) {
         if (t.state != State::collective) continue;

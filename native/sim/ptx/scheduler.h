@@ -1,5 +1,5 @@
-// Runs the threads of one block, one at a time, until each waits or has ended; makes barriers, shuffles and votes
-// happen, and notices when they cannot.
+// Runs the threads of one block, one at a time, until each waits or has ended; completes barriers, shuffles and votes, and
+// reports when they cannot complete.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class Scheduler {
 public:
     Scheduler(Block &block, const Order &order);
 
-    // Every thread of the block has been started. Returns how many instructions they took; throws Fault.
+    // All threads of the block have been started. Returns the number of instructions executed; throws Fault.
     uint64_t run();
 
 private:

@@ -57,7 +57,7 @@ void Shadow::prepare(Page &page, unsigned size) {
     }
     auto fine = std::make_unique<Word[]>(bytes);
     if (page.words) {
-        // What is known of a word is known of its bytes.
+        // The record of a word is copied to its bytes.
         for (size_t i = 0; i < bytes; ++i) fine[i] = page.words[i / 4];
     }
     page.words = std::move(fine);
@@ -80,7 +80,7 @@ void Shadow::race(const Accessor &by, const char *does, const Stamp &other, cons
 
 const Shadow::Strong *Shadow::strong_at(const Word &word, uint64_t at) const {
     if (!(word.flags & kStrong)) return nullptr;
-    // The flag may be of an earlier block, whose shared memory this was.
+    // The flag may be from an earlier block that used this shared memory.
     const auto found = strong_.find(at & ~3ull);
     return found == strong_.end() ? nullptr : &found->second;
 }
@@ -145,7 +145,7 @@ void Shadow::strong(Accessor &by, uint64_t offset, unsigned size, bool reads, bo
         Strong &strong = strong_[at & ~3ull];
         if (reads) remember(strong.first_read, strong.last_read, by);
         if (writes) remember(strong.first_write, strong.last_write, by);
-        // One variable, one log: that of its first word.
+        // One log per variable: that of its first word.
         if (i == 0) hand_on(by, strong.log, reads, writes, acquire, release);
     }
 }

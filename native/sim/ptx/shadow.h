@@ -1,7 +1,7 @@
-// The race detector. Beside each word of memory it keeps who last wrote it, and two who read it; an access is a race
-// if another thread's conflicting one is on record and nothing orders the two: no barrier of the block, no
-// bar.warp.sync of both lanes, no fence and atomic handed from one to the other. Shuffles and votes order nothing:
-// CUDA gives them no memory ordering.
+// The race detector. For each word of memory it records the last writer and two readers. An access is a race if a
+// conflicting access of another thread is on record and nothing orders the two: no barrier of the block, no bar.warp.sync of
+// both lanes, no fence and atomic from one to the other. Shuffles and votes order nothing, because CUDA gives them no memory
+// ordering.
 #pragma once
 
 #include <array>
@@ -16,9 +16,9 @@
 
 namespace fcm::ptx {
 
-// Time is counted in a block: every barrier, warp barrier and fence begins a new moment.
+// Time is counted per block: every barrier, warp barrier and fence starts a new time.
 struct Stamp {
-    uint32_t who = 0;  // block * 1024 + thread + 1; 0: nobody
+    uint32_t who = 0;  // block * 1024 + thread + 1; 0 for none
     uint32_t time = 0;
 
     uint32_t block() const { return (who - 1) >> 10; }
@@ -26,19 +26,19 @@ struct Stamp {
 };
 constexpr uint64_t kMostBlocks = (1u << 22) - 1;
 
-// What a thread had behind it when it released an atomic variable.
+// The accesses that happened before a thread's release of an atomic variable.
 struct Release {
     Stamp stamp;  // its own accesses before that time
     uint32_t barrier = 0;  // those of its whole block before that barrier
-    std::array<uint32_t, 32> seen{};  // those of its warp's lanes before those times
-    uint32_t itself = 0;              // and of its own atomic accesses those up to this one
+    std::array<uint32_t, 32> seen{};  // those of the lanes of its warp before those times
+    uint32_t itself = 0;              // and its own atomic accesses up to this one
 
     bool covers(const Stamp &access, bool strong) const;
 };
 
 struct Log;
 
-// Logs of releases, each up to a length, that a thread has acquired.
+// Prefixes of release logs that a thread has acquired.
 class Knowledge {
 public:
     bool empty() const { return logs_.empty(); }
@@ -51,20 +51,20 @@ private:
     std::vector<std::pair<const Log *, size_t>> logs_;
 };
 
-// Everything released to one atomic variable, in order.
+// All releases to one atomic variable, in order.
 struct Log {
     std::vector<Release> releases;
     std::unordered_map<uint32_t, std::vector<size_t>> by_block;
-    Knowledge behind;  // what those who released knew
+    Knowledge behind;  // the knowledge of the releasing threads
 };
 
-// A thread, as the detector knows it.
+// The detector's state of a thread.
 struct Accessor {
     uint32_t who = 0, time = 0;
     uint32_t barrier = 0;             // time of the last barrier of the block
     std::array<uint32_t, 32> seen{};  // time of the last warp barrier with each lane
     Knowledge known;
-    Knowledge pending;  // read from atomics, ordered by the next fence only
+    Knowledge pending;  // acquired by atomics, but only ordered by the next fence
     std::unique_ptr<Release> fence;
 
     uint32_t block() const { return (who - 1) >> 10; }
@@ -76,7 +76,7 @@ enum class Strength : uint8_t { weak, read_only, strong };
 
 class Shadow {
 public:
-    // `shared`: memory of one block at a time, where other blocks' records are of no interest.
+    // `shared`: memory of one block at a time, where records of other blocks are ignored.
     Shadow(uint64_t bytes, bool shared, std::string name);
 
     // Throws Mistake on a race. `size` is 1, 2, 4, 8 or 16, and the offset a multiple of it.
@@ -105,15 +105,15 @@ public:
         }
     }
 
-    // ld.global.nc: nobody may write there in the whole launch, not even this thread.
+    // ld.global.nc: no thread, not even this one, may write there during the whole launch.
     void read_only(const Accessor &by, uint64_t offset, unsigned size);
 
-    // An access that is atomic: conflicts with those that are not. Hands on what is ordered by fences.
+    // An atomic access, which conflicts with accesses that are not atomic. Propagates the order established by fences.
     void strong(Accessor &by, uint64_t offset, unsigned size, bool reads, bool writes, bool acquire, bool release);
 
-    // For a block that begins: what its threads hand each other starts from nothing.
+    // Called when a block begins: synchronization within the block starts from an empty state.
     void begin_block() {
-        // Somebody may still know what was released there.
+        // A thread may still refer to the releases.
         if (!strong_.empty()) retired_.push_back(std::move(strong_));
         strong_.clear();
     }
@@ -126,7 +126,7 @@ private:
     };
     static constexpr uint32_t kReadOnly = 1, kStrong = 2;
 
-    // Words are 4 bytes until something smaller is touched; then that page is kept by bytes.
+    // Words are 4 bytes until a smaller access occurs; then that page is recorded by bytes.
     static constexpr unsigned kPageBits = 12;
     struct Page {
         std::unique_ptr<Word[]> words;
@@ -149,7 +149,7 @@ private:
         return {&page.words[within >> page.shift], count == 0 ? 1 : count, 1u << page.shift};
     }
 
-    // `strong`: the earlier access was atomic, and may be the very one that released.
+    // `strong`: the earlier access was atomic, and may be the release itself.
     bool ordered(const Stamp &before, const Accessor &by, bool strong = false) const {
         if (before.who == by.who || before.who == 0) return true;
         if (before.block() == by.block()) {
@@ -161,7 +161,7 @@ private:
     }
     bool ordered_otherwise(const Stamp &before, const Accessor &by, bool strong) const;
 
-    // Two readers stand for all: the first, and another, of another warp or block if there is one.
+    // Two readers represent all: the first, and another one, preferably of another warp or block.
     void remember(Stamp &first, Stamp &last, const Accessor &by) const {
         if (first.who == by.who || ordered(first, by)) {
             first = by.stamp();
@@ -173,7 +173,7 @@ private:
     }
 
     void prepare(Page &page, unsigned size);
-    // `at` is where the record's bytes begin, `offset` where the access does.
+    // `at` is the start of the record's bytes, `offset` the start of the access.
     void read_slowly(const Accessor &by, const Word &word, uint64_t at, uint64_t offset, unsigned size) const;
     void write_slowly(const Accessor &by, const Word &word, uint64_t at, uint64_t offset, unsigned size) const;
     static void hand_on(Accessor &by, Log &log, bool reads, bool writes, bool acquire, bool release);

@@ -6,8 +6,8 @@ namespace fcm::ptx {
 
 namespace {
 
-constexpr uint64_t kTail = 64;         // after the last variable, for what runs over its end
-constexpr uint8_t kUnwritten = 0xff;  // what nobody has written is not a number
+constexpr uint64_t kTail = 64;         // after the last variable, to detect overruns
+constexpr uint8_t kUnwritten = 0xff;  // unwritten memory is NaN
 
 }  // namespace
 
@@ -37,7 +37,7 @@ void SharedMemory::outside(uint64_t offset, unsigned size) const {
         if (variable.offset <= offset && (before == nullptr || before->offset < variable.offset)) before = &variable;
     }
     std::string where = "offset " + std::to_string(static_cast<int32_t>(offset));
-    // Far from every variable, which one was meant is anybody's guess.
+    // Far from every variable, the intended one is unknown.
     if (before != nullptr && offset - before->offset < (1u << 20)) {
         where = "offset " + std::to_string(offset - before->offset) + " of " + before->name + ", which has " +
                 std::to_string(before->bytes);

@@ -1,5 +1,5 @@
-// Shared memory of the block that runs: static variables with gaps between them, then the dynamic part. It knows which
-// bytes are somebody's, and which of those have been written.
+// Shared memory of the running block: static variables with gaps between them, then the dynamic part. It records which bytes
+// belong to a variable, and which of those have been written.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ public:
     void begin_block();
     uint64_t static_bytes() const { return static_bytes_; }
 
-    // Each checks bounds, that what is read was written, and races; alignment is the caller's.
+    // Each checks bounds, reads of unwritten memory and races; the caller checks the alignment.
     const uint8_t *read(const Accessor &by, uint64_t offset, unsigned size) {
         if (!in_range(offset, size) || !all_written(offset, size)) not_readable(offset, size);
         shadow_.read(by, offset, size);

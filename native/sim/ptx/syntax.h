@@ -1,4 +1,4 @@
-// A PTX file as written: what the parser hands to the decoder.
+// The syntax tree of a PTX file, as passed from the parser to the decoder.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@ namespace fcm::ptx {
 struct Operand {
     enum class Kind { name, integer, real32, real64, address, vector, pair, list, sink };
     Kind kind = Kind::sink;
-    std::string name;     // of a register, a variable or a label; the base of an address (empty: absolute)
+    std::string name;     // of a register, a variable or a label; the base of an address (empty for an absolute one)
     bool negated = false;  // !%p
     uint64_t bits = 0;    // of a number, two's complement
     int64_t offset = 0;   // [name+offset], name+offset
     std::vector<Operand> parts;
 };
 
-// Where an instruction stands, in PTX and in the source it came from.
+// The location of an instruction, in the PTX file and in the original source.
 struct Line {
     unsigned ptx = 0;
-    unsigned file = 0, line = 0;                  // of .loc; 0: unknown
-    unsigned inlined_file = 0, inlined_line = 0;  // where that was inlined
+    unsigned file = 0, line = 0;                  // from .loc; 0 if unknown
+    unsigned inlined_file = 0, inlined_line = 0;  // the location where it was inlined
 };
 
 enum class Space : uint8_t { none, reg, param, local, shared, global, constant };
@@ -34,9 +34,9 @@ struct Variable {
     Type type;
     std::string name;
     unsigned line = 0;
-    uint64_t elements = 1;  // of `type`, vectors counted out
+    uint64_t elements = 1;  // of `type`, with vectors counted by element
     uint64_t align = 0;
-    bool external = false;  // its size is given elsewhere (dynamic shared memory)
+    bool external = false;  // its size is not declared here (dynamic shared memory)
     uint64_t range = 0;     // %r<n> declares n registers
     std::vector<Operand> values;
 
@@ -61,13 +61,13 @@ struct FunctionText {
     bool defined = false;
     std::vector<Variable> results, parameters;
     std::vector<Statement> body;
-    uint64_t most_threads = 0;  // .maxntid, as a product; 0: not said
+    uint64_t most_threads = 0;  // .maxntid, as a product; 0 if not given
     uint64_t threads = 0;       // .reqntid
 };
 
 struct FileText {
     std::string file;
-    std::map<unsigned, std::string> sources;  // of .file
+    std::map<unsigned, std::string> sources;  // from .file
     std::vector<Variable> variables;
     std::vector<FunctionText> functions;
 };

@@ -7,10 +7,10 @@ namespace fcm::ptx {
 
 namespace {
 
-// What a GPU gives a thread for its stack is far less, and recursion without end should end here.
+// Far more than the stack that a GPU gives a thread; infinite recursion ends here.
 constexpr uint64_t kMostLocal = 1u << 20;
 
-// Not zero: what nobody has written must not look like a number somebody meant.
+// Not zero: unwritten memory must not look like an intended value.
 constexpr uint8_t kUnwritten = 0xff;
 
 }  // namespace
@@ -79,7 +79,7 @@ Region &Regions::find_slowly(uint32_t access, uint64_t address, unsigned size) {
     if (!memory_.find(address, extent)) {
         throw Mistake("touches " + std::to_string(size) + " bytes at " + memory_.describe(address));
     }
-    // The memory's owner is asked once an allocation; the loop above serves the rest, and checks this access too.
+    // The owner of the memory is queried once per allocation; later accesses are served and checked by the loop above.
     add(extent.base, extent.bytes, reinterpret_cast<uint8_t *>(extent.base), false,
         "global allocation of " + std::to_string(extent.bytes) + " bytes");
     return find_slowly(access, address, size);

@@ -1,4 +1,4 @@
-// A thread of a kernel, and the block it belongs to, as handlers see them.
+// A thread of a kernel and its block, as seen by instruction handlers.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Block;
 
 enum class State : uint8_t {
     running,
-    preempted,  // could go on, but it is another thread's turn
+    preempted,  // could continue, but another thread runs next
     barrier,    // waits for its block
     collective,  // waits for lanes of its warp
     exited
@@ -26,16 +26,16 @@ enum class State : uint8_t {
 
 struct Frame {
     const Function *function;
-    const Instruction *back;  // where the caller goes on
+    const Instruction *back;  // the return address in the caller
     const Call *call;
-    size_t registers;  // where this frame begins
+    size_t registers;  // start of this frame
     uint64_t local;
 };
 
 enum class Collective : uint8_t { warp_barrier, shuffle_up, shuffle_down, shuffle_xor, shuffle_index, all, any,
     uniform, ballot };
 
-// What a thread waits for, and what it brings.
+// What a thread waits for, and its operands.
 struct Waiting {
     const Instruction *at = nullptr;
     Collective collective = Collective::warp_barrier;
@@ -47,8 +47,8 @@ struct Thread {
     uint64_t *registers = nullptr;  // of the current frame
     const Instruction *next = nullptr;
     State state = State::running;
-    int64_t turns = 0;  // memory accesses until another thread's turn
-    int64_t fuel = 0;   // jumps back until it counts as hung
+    int64_t turns = 0;  // memory accesses until another thread runs
+    int64_t fuel = 0;   // backward jumps until the thread is considered hung
     Block *block = nullptr;
     uint8_t *frame_memory = nullptr;  // of the current frame
     uint64_t local_begin = 0;         // its offset in the thread's local memory
@@ -65,13 +65,13 @@ struct Thread {
     void enter(const Function &function, const Instruction *back, const Call *call);
     void leave();
 
-    // Only memory is seen by others, so only there it matters who goes on.
+    // Only memory accesses are visible to other threads, so threads are only switched there.
     void spend_turn() {
         if (--turns <= 0 && state == State::running) state = State::preempted;
     }
 };
 
-// An allocation a launch has touched.
+// An allocation that a launch has accessed.
 struct Region {
     uint64_t base, bytes;
     uint8_t *data;
@@ -82,12 +82,12 @@ struct Region {
         : base(base_), bytes(bytes_), data(data_), constant(constant_), shadow(bytes_, false, std::move(name)) {}
 };
 
-// What a launch knows of device memory.
+// The device memory that a launch has accessed so far.
 class Regions {
 public:
     Regions(const Memory &memory, uint32_t accesses) : memory_(memory), cache_(accesses, nullptr) {}
 
-    // The region that holds all of [address, address + size). Each instruction remembers its last one.
+    // The region that contains all of [address, address + size). Each instruction caches its last region.
     Region &find(uint32_t access, uint64_t address, unsigned size) {
         Region *region = cache_[access];
         if (region != nullptr) {
@@ -117,7 +117,7 @@ struct Block {
     Regions *regions = nullptr;
     SharedMemory *shared = nullptr;
     const std::vector<uint8_t> *parameters = nullptr;
-    const std::vector<uint64_t> *globals = nullptr;  // where the module's variables are on this device
+    const std::vector<uint64_t> *globals = nullptr;  // addresses of the module's variables on this device
 };
 
 }  // namespace fcm::ptx

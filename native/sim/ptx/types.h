@@ -24,7 +24,7 @@ constexpr Type kPredicate{Kind::predicate, 1};
 constexpr Type kWord{Kind::untyped, 32};
 constexpr Type kLong{Kind::untyped, 64};
 
-// The type a modifier such as "u32" names, if it names one.
+// The type named by a modifier such as "u32", if it is one.
 std::optional<Type> parse_type(std::string_view name);
 
 // The lowest bits of a register.

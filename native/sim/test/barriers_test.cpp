@@ -1,4 +1,4 @@
-// Threads of a block meet at barriers, and what is wrong about how they meet is found.
+// Threads of a block meet at barriers, and errors in how they meet are found.
 #include "support.h"
 
 namespace {
@@ -7,7 +7,7 @@ constexpr int kThreads = 256;
 
 }  // namespace
 
-// The sum of a block by halving, which needs a barrier a step.
+// The sum of a block by halving, which needs a barrier per step.
 extern "C" __global__ void sum_by_halving(const float *in, float *out) {
     SHARED(float, part, [kThreads]);
     const unsigned t = threadIdx.x;
@@ -32,7 +32,7 @@ extern "C" __global__ void sum_without_barrier(const float *in, float *out) {
     if (t == 0) out[blockIdx.x] = part[0];
 }
 
-// Reads its neighbour's value before that is sure to be written.
+// Reads the neighbour's value before it is guaranteed to be written.
 extern "C" __global__ void shift_without_barrier(const float *in, float *out) {
     SHARED(float, part, [kThreads]);
     const unsigned t = threadIdx.x;
@@ -105,7 +105,7 @@ TEST(a_missing_barrier_gives_wrong_sums_in_some_order) {
 TEST(a_value_read_before_it_is_written_is_nan) {
     for (const std::string &order : orders()) {
         const Simulated machine({{"ORDER", order}});
-        // The block before it must not have left the right values behind.
+        // The previous block must not have left the right values behind.
         for (int launch = 0; launch < 2; ++launch) {
             const Array<float> input(counting(kThreads));
             const Array<float> output(kThreads);

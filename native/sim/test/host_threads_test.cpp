@@ -1,4 +1,4 @@
-// Several threads of the host drive a device each, at the same time.
+// Several host threads use one device each, at the same time.
 #include <thread>
 
 #include "support.h"

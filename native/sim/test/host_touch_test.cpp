@@ -1,4 +1,4 @@
-// Device memory is out of reach of the host: touching it ends the program, after it has been told what it touched.
+// Device memory is not accessible to the host: an access ends the process, after a message that says what was accessed.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@ extern "C" __global__ void sets_cells(float *cells) { cells[threadIdx.x] = 1.0f;
 
 namespace {
 
-// Runs body in a process of its own; what that prints to stderr, and how it ends.
+// Runs body in a child process; returns its output to stderr and how it ended.
 template <class Body>
 std::string run_apart(int *status, Body &&body) {
     int ends[2];

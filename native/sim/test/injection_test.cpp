@@ -1,4 +1,4 @@
-// Faults on order: they come once, at the call they were ordered for, and nothing leaks because of them.
+// Fault injection: a fault occurs once, at the selected call, and nothing leaks because of it.
 #include "support.h"
 
 extern "C" __global__ void marks(int *out) { atomicAdd(out, 1); }
@@ -92,7 +92,7 @@ TEST(a_device_that_failed_frees_but_does_nothing_else) {
     SUCCEEDS(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     SUCCEEDS(cudaMalloc(&plain, 100));
     SUCCEEDS(cudaMallocAsync(&pool, 100, stream));
-    int *count = nullptr;  // where the host can still see it
+    int *count = nullptr;  // where the host can still read it
     SUCCEEDS(cudaMallocHost(&count, sizeof(int)));
     *count = 0;
     LAUNCH(marks, 1, 1, 0, stream, count);
@@ -110,7 +110,7 @@ TEST(a_device_that_failed_frees_but_does_nothing_else) {
     REFUSED(cudaErrorLaunchFailure, cudaStreamDestroy(stream));
     SUCCEEDS(cudaFreeHost(count));
     CHECK(cudasim_live_bytes(-1) == 0, "%lld bytes", cudasim_live_bytes(-1));
-    // Another device works on.
+    // Another device is not affected.
     SUCCEEDS(cudaSetDevice(1));
     SUCCEEDS(cudaDeviceSynchronize());
     SUCCEEDS(cudaGetLastError());

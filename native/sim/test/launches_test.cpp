@@ -1,4 +1,4 @@
-// Launches: what CUDA refuses is refused, arguments arrive as the kernel declares them, every thread runs once.
+// Launches: invalid ones are refused as in CUDA, arguments have the declared types, and every thread runs once.
 #include <chrono>
 #include <cstddef>
 
@@ -230,6 +230,6 @@ TEST(elementwise_kernels_are_fast_enough) {
     const std::vector<float> in = counting(n);
     const std::vector<float> out = y.values();
     for (size_t i = 0; i < n; ++i) CHECK(out[i] == 1.0f + 2.0f * in[i], "%zu", i);
-    // Far above what it takes, for machines that are busy: it is there to find a slip of a hundredfold.
+    // Far more than needed, for busy machines: it detects a slowdown by a factor of a hundred.
     CHECK(ms < 2000.0, "%.1f ms", ms);
 }

@@ -1,4 +1,4 @@
-// Device memory: fresh, bounded, guarded, and known by its addresses.
+// Device memory: initial contents, bounds, guards, and the classification of addresses.
 #include <cstring>
 
 #include "support.h"
@@ -7,7 +7,7 @@ extern "C" __global__ void fills(float *out, int first, int last) {
     for (int i = first + static_cast<int>(threadIdx.x); i < last; i += static_cast<int>(blockDim.x)) out[i] = 1.0f;
 }
 
-// Through a table, so that the launch cannot look at the pointer.
+// Through a table, so that the launch cannot check the pointer.
 extern "C" __global__ void fills_by_table(float *const *table, int count) {
     for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) table[0][i] = 1.0f;
 }
@@ -66,7 +66,7 @@ TEST(an_overrun_is_found_at_the_free) {
     const Simulated machine;
     float *array = nullptr;
     SUCCEEDS(cudaMalloc(&array, 4));
-    // Nobody waits for this stream before the free does.
+    // Nothing waits for this stream before the free does.
     const Array<float *> table(std::vector<float *>{array});
     LAUNCH(fills_by_table, 1, 32, 0, nullptr, table.data(), 2);
     REFUSED(cudaErrorLaunchFailure, cudaFree(array));
@@ -112,7 +112,7 @@ TEST(pinned_memory_and_null_are_arguments) {
     LAUNCH(fills, 1, 32, 0, nullptr, pinned, 0, 100);
     LAUNCH(fills, 1, 32, 0, nullptr, nullptr, 0, 0);
     const Array<float> array(100);
-    LAUNCH(fills, 1, 32, 0, nullptr, array.data() + 100, 0, 0);  // one past the end, and nothing written
+    LAUNCH(fills, 1, 32, 0, nullptr, array.data() + 100, 0, 0);  // one past the end, and nothing is written
     expect_no_fault("");
     CHECK(pinned[0] == 1.0f && pinned[99] == 1.0f, "not written");
     SUCCEEDS(cudaFreeHost(pinned));
@@ -139,7 +139,7 @@ TEST(a_device_can_be_full) {
     REFUSED(cudaErrorMemoryAllocation, cudaMalloc(&other, ~size_t{0}));
     SUCCEEDS(cudaMemGetInfo(&free, &total));
     CHECK(total == 1048576 && free < 448577 && free > 440000, "%zu of %zu", free, total);
-    // Another device has its own.
+    // Another device has its own memory.
     SUCCEEDS(cudaSetDevice(1));
     SUCCEEDS(cudaMalloc(&other, 600000));
     SUCCEEDS(cudaFree(other));
@@ -147,7 +147,7 @@ TEST(a_device_can_be_full) {
     SUCCEEDS(cudaFree(half));
     SUCCEEDS(cudaMalloc(&other, 1048576));
     SUCCEEDS(cudaFree(other));
-    // Addresses are used up eight times over, and then go round.
+    // The address range is used eight times over, and then wraps around.
     for (int i = 0; i < 300; ++i) {
         SUCCEEDS(cudaMalloc(&other, 1000000));
         SUCCEEDS(cudaFree(other));

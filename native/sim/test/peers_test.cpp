@@ -1,4 +1,4 @@
-// Several devices: copies between them, and who may touch whose memory.
+// Several devices: copies between them, and which device may access which memory.
 #include "support.h"
 
 extern "C" __global__ void adds_other(float *out, const float *in) { out[threadIdx.x] += in[threadIdx.x]; }
@@ -22,7 +22,7 @@ class On {
     int before_ = 0;
 };
 
-// An array of a device, whichever is current when it goes.
+// An array on a device, independent of the current device at its destruction.
 struct OnDevice {
     OnDevice(int device, float value) : number(device) {
         const On on(device);
@@ -115,7 +115,7 @@ TEST(peers_may) {
     LAUNCH(adds_other, 1, 32, 0, nullptr, b.data, a.data);
     expect_no_fault("a peer");
     CHECK(b.first() == 4.0f, "%g", double{b.first()});
-    // Memory of a pool is not the peers', nor is access mutual.
+    // Memory of a pool is not accessible to peers, and access is not mutual.
     float *pool = nullptr;
     {
         const On owner(0);

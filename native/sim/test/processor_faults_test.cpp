@@ -1,5 +1,5 @@
-// Faults of the processor in a kernel: they end the launch, and the process goes on. Only where fibers are switched by
-// hand; and a sanitizer would report them first.
+// Processor faults in a kernel: they end the launch, and the process continues. This only works where fibers are switched in
+// assembly; a sanitizer would report the faults first.
 #include "support.h"
 
 extern "C" __global__ void recurses(volatile float *out, int depth) {

@@ -1,5 +1,5 @@
-// What a kernel may not touch is out of its reach even where the launch could not see the pointer. Only where fibers are
-// switched by hand can a launch end by a fault of the processor.
+// A kernel cannot access forbidden memory even if the launch could not check the pointer. A launch can only end with a
+// processor fault where fibers are switched in assembly.
 #include "support.h"
 
 extern "C" __global__ void fills_by_table(float *const *table, int count) {

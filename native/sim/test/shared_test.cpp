@@ -1,4 +1,4 @@
-// Shared memory is fresh for each block, has the limits of the architecture, and who writes beyond an array is found.
+// Shared memory is reinitialized for each block, has the limits of the architecture, and out-of-bounds writes are found.
 #include "support.h"
 
 extern "C" __global__ void writes_beyond(int past, int barrier_after, float *out) {
@@ -31,7 +31,7 @@ extern "C" __global__ void writes_dynamic(int floats) {
     for (int i = static_cast<int>(threadIdx.x); i < floats; i += static_cast<int>(blockDim.x)) cells[i] = 1.0f;
 }
 
-// Whether anything is there that this block has not put there.
+// Whether there is a value that this block has not written.
 extern "C" __global__ void counts_leftovers(int *count, int floats) {
     SHARED(float, fixed, [64]);
     SHARED_DYN(float4, vectors);
@@ -126,7 +126,7 @@ TEST(large_dynamic_memory_needs_permission) {
         LAUNCH(writes_dynamic, 1, 32, most, nullptr, c.most / 4);
         SUCCEEDS(cudaGetLastError());
         expect_no_fault(c.arch);
-        // Permission is a device's.
+        // The limit is set per device.
         SUCCEEDS(cudaSetDevice(1));
         LAUNCH(writes_dynamic, 1, 32, most, nullptr, c.most / 4);
         REFUSED(cudaErrorInvalidValue, cudaGetLastError());

@@ -1,4 +1,4 @@
-// Streams: work waits until it is needed, so that a program that does not wait for it is found out.
+// Streams: work is deferred until it is needed, so that missing synchronization is detected.
 #include <cstdio>
 #include <fstream>
 #include <stdexcept>
@@ -89,7 +89,7 @@ TEST(pinned_memory_is_read_late_and_pageable_memory_at_once) {
     pinned[0] = 1.0f;
     SUCCEEDS(cudaMemcpyAsync(from_pinned.data(), pinned.data(), kBytes, cudaMemcpyHostToDevice, stream));
     SUCCEEDS(cudaMemcpyAsync(from_pageable.data(), pageable.data(), kBytes, cudaMemcpyHostToDevice, stream));
-    pinned[0] = 2.0f;  // the mistake that this is about
+    pinned[0] = 2.0f;  // the error that this test is about
     pageable[0] = 2.0f;
     SUCCEEDS(cudaStreamSynchronize(stream));
     CHECK(from_pinned.values()[0] == 2.0f, "pinned memory was read early");
@@ -135,7 +135,7 @@ TEST(long_chains_of_waits) {
     const Array<float> one(std::vector<float>(kCount, 1.0f));
     const Array<float> sum(std::vector<float>(kCount, 0.0f));
     for (int i = 0; i < 3000; ++i) {
-        const OwnEvent event;  // destroyed while the wait for it is queued, as CUDA allows
+        const OwnEvent event;  // destroyed while a wait for it is queued, as CUDA allows
         const bool even = i % 2 == 0;
         LAUNCH(adds, 1, kCount, 0, even ? first : second, sum.data(), one.data());
         SUCCEEDS(cudaEventRecord(event, even ? first : second));

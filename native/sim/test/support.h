@@ -1,4 +1,4 @@
-// What the tests of the simulator need: a machine with settings of their own, and arrays on its devices.
+// Common code for the tests of the simulator: a machine with its own settings, and arrays on its devices.
 #pragma once
 
 #include <cstdlib>
@@ -12,12 +12,12 @@
 #include "cudasim/control.h"
 #include "portable.h"
 
-// A simulated machine as the variables say (names without their prefix), fresh, and gone afterwards.
+// A new simulated machine with the given variables (names without their prefix), reset afterwards.
 class Simulated {
    public:
     explicit Simulated(std::initializer_list<std::pair<const std::string, std::string>> variables = {})
         : variables_(variables) {
-        // Canaries are damaged on purpose here; with a sanitizer that would end the program before they are looked at.
+        // Canaries are damaged on purpose here; a sanitizer would end the program before they are checked.
         variables_.emplace("POISON", "off");
         for (const auto &[name, value] : variables_) setenv(full(name).c_str(), value.c_str(), 1);
         cudasim::reconfigure();
@@ -61,7 +61,7 @@ class Array {
     explicit Array(const std::vector<T> &values) : Array(values.size()) {
         SUCCEEDS(cudaMemcpy(data_, values.data(), count_ * sizeof(T), cudaMemcpyHostToDevice));
     }
-    // After a fault everything fails, and that is what the test is about.
+    // After a fault every call fails, which is what the test is about.
     ~Array() { cudaFree(data_); }
     Array(const Array &) = delete;
     Array &operator=(const Array &) = delete;
@@ -84,7 +84,7 @@ inline std::vector<float> counting(size_t count) {
     return values;
 }
 
-// The current device must have failed, with these words among those of the fault.
+// The current device must have failed with a message that contains these words.
 inline void expect_fault(const std::string &words, const char *where) {
     const cudaError_t error = cudaDeviceSynchronize();
     CHECK(error == cudaErrorLaunchFailure, "%s: %s instead of a fault with \"%s\"", where, cudaGetErrorName(error),
@@ -93,7 +93,7 @@ inline void expect_fault(const std::string &words, const char *where) {
           cudasim::last_fault().c_str(), words.c_str());
     CHECK(std::string(cudaGetErrorString(error)).find(words) != std::string::npos, "%s: the error says \"%s\"", where,
           cudaGetErrorString(error));
-    // It stays until the device is reset.
+    // The fault persists until the device is reset.
     CHECK(cudaGetLastError() == cudaErrorLaunchFailure, "%s", where);
     CHECK(cudaGetLastError() == cudaErrorLaunchFailure, "%s: forgotten", where);
 }

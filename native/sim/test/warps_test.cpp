@@ -1,4 +1,4 @@
-// Warp primitives give what CUDA's give, and masks that are not met are found.
+// Warp primitives return the same results as CUDA's, and masks that do not match are found.
 #include <array>
 
 #include "support.h"
@@ -57,7 +57,7 @@ extern "C" __global__ void every_type(double *out) {
     out[t] = sum;
 }
 
-// Two halves of a warp, each with a mask of its own, at the same time.
+// Two halves of a warp, each with its own mask, at the same time.
 extern "C" __global__ void two_halves(int *out) {
     const int t = static_cast<int>(threadIdx.x);
     const unsigned mask = t < 16 ? 0x0000ffffu : 0xffff0000u;
@@ -148,7 +148,7 @@ TEST(shuffles_give_what_cuda_gives) {
                                              t >= 30 ? t : t + 2,
                                              in16 + 5 > 15 ? t : t + 5,
                                              t ^ 7,
-                                             // 9 leaves the eight lanes: forward is refused, back is not
+                                             // 9 is outside of the eight lanes: forward is refused, backward is not
                                              (t ^ 9) > t - in8 + 7 ? t : t ^ 9,
                                              static_cast<int>(0xaaaaaaaau),
                                              1,

@@ -1,4 +1,4 @@
-// cuBLAS on simulated devices: the functions of vendor/cublas.h, with the checks that the real library leaves to luck.
+// cuBLAS on simulated devices: the functions of vendor/cublas.h, with argument checks that the real library does not make.
 #include "vendor/cublas.h"
 
 #include <memory>
@@ -26,7 +26,7 @@ Handles<Handle> &handles() {
 
 bool valid_op(int op) { return op == CUBLAS_OP_N || op == CUBLAS_OP_T; }
 
-// Ready to work: alive, of the current device, and not chosen to fail.
+// Whether the handle can be used: alive, of the current device, and no fault is injected.
 int ready(const char *function, void *address, std::shared_ptr<Handle> &handle) {
     handle = handles().find(address);
     if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -68,7 +68,7 @@ struct Shape {
     int op_a, op_b, m, n, k;
 };
 
-// C = alpha op(A) op(B) + beta C, C not read when beta is 0, as in the real one: NaN in fresh memory does no harm.
+// C = alpha op(A) op(B) + beta C. As in the real library, C is not read if beta is 0, so NaN in fresh memory has no effect.
 template <typename In, typename Out>
 void multiply(const Shape &shape, double alpha, const In *a, int lda, const In *b, int ldb, double beta, Out *c, int ldc,
               int bits) {
@@ -142,7 +142,7 @@ int gemm_ex(const char *function, void *address, const Shape &shape, const void 
         if (type_a == CUDA_R_32F && type_c == CUDA_R_32F) {
             return gemm<float, float>(function, address, shape, scale, keep, batch, bits);
         }
-        // Inputs that are 16 bits wide already have one compute type.
+        // Inputs that are already 16 bits wide have one compute type.
         if (type_a == CUDA_R_16BF && compute_type == CUBLAS_COMPUTE_32F && type_c == CUDA_R_32F) {
             return gemm<Bfloat16, float>(function, address, shape, scale, keep, batch, bits);
         }
@@ -241,7 +241,7 @@ int typed_gemm(const char *function, void *address, const Shape &shape, const T 
 
 }  // namespace
 
-// Tells a simulated library from a real one, which would follow a simulated pointer into the void.
+// Distinguishes a simulated library from a real one, which would dereference simulated pointers.
 VENDOR_API int cudasim_stand_in(void) { return 1; }
 
 VENDOR_API int cublasGetProperty(int type, int *value) {

@@ -1,5 +1,6 @@
-// cuSOLVER on simulated devices: the functions of vendor/cusolver.h. The matrix a decomposition destroys is filled with NaN
-// and its workspace is written to the end, so that who relies on the one or skimps on the other is found out.
+// cuSOLVER on simulated devices: the functions of vendor/cusolver.h. The matrix that a decomposition destroys is filled with
+// NaN, and the workspace is written to its end, so that callers that rely on the former or provide too little of the latter
+// are found.
 #include "vendor/cusolver.h"
 
 #include <memory>
@@ -38,7 +39,7 @@ int found(const char *function, void *address, std::shared_ptr<Handle> &handle) 
     return is_current(function, handle->device) ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_EXECUTION_FAILED;
 }
 
-// For what runs on the device; queries are never injected with a fault.
+// For functions that run on the device; faults are never injected into queries.
 int ready(const char *function, void *address, std::shared_ptr<Handle> &handle) {
     const int status = found(function, address, handle);
     if (status == CUSOLVER_STATUS_SUCCESS && cudasim::injected("cusolver", handle->device)) {
@@ -65,13 +66,13 @@ void spoil(T *a, std::int64_t ld, std::int64_t rows, std::int64_t cols) {
     }
 }
 
-// One decomposition, whichever method was asked for.
+// One decomposition, for every method.
 template <typename T>
 struct Task {
     std::int64_t m, n;
     bool vectors;
     bool full;        // square U and V
-    bool transposed;  // V^T is wanted, not V
+    bool transposed;  // V^T is requested, not V
     T *a;
     std::int64_t lda;
     T *s;
@@ -170,7 +171,7 @@ int gesvdj_size(const char *function, void *address, int m, int n, int *lwork, v
     return CUSOLVER_STATUS_SUCCESS;
 }
 
-// `tasks` are the matrices of a batch, or one.
+// `tasks` are the matrices of a batch, or a single one.
 template <typename T>
 int gesvdj(const char *function, void *address, int job, std::vector<Task<T>> tasks, T *work, int lwork, void *parameters) {
     std::shared_ptr<Handle> handle;
@@ -210,7 +211,7 @@ unsigned long device_bytes_for(std::int64_t m, std::int64_t n, int type) {
 
 constexpr unsigned long kHostBytes = 64;
 
-// The 64-bit functions have a workspace on either side; both are written to the end.
+// The 64-bit functions have a workspace on the host and one on the device; both are written to the end.
 bool both_rooms(const char *function, void *device_work, unsigned long device_bytes, void *host_work,
                 unsigned long host_bytes, std::int64_t m, std::int64_t n, int type, int device) {
     if (device_bytes < device_bytes_for(m, n, type) || host_bytes < kHostBytes) {
@@ -279,7 +280,7 @@ int polar(const char *function, const Handle &handle, std::int64_t m, std::int64
 
 }  // namespace
 
-// Tells a simulated library from a real one, which would follow a simulated pointer into the void.
+// Distinguishes a simulated library from a real one, which would dereference simulated pointers.
 VENDOR_API int cudasim_stand_in(void) { return 1; }
 
 VENDOR_API int cusolverGetVersion(int *version) {

@@ -1,5 +1,5 @@
-// Plain dense linear algebra in double precision, column-major. It is here to be right, not fast: one-sided Jacobi because
-// it is short and accurate, and nothing is shared with the libraries that the CPU devices use.
+// Dense linear algebra in double precision, column-major. Its purpose is to be correct, not fast: one-sided Jacobi is short
+// and accurate, and no code is shared with the libraries that the CPU devices use.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace vendor {
 
-// Rounds to the nearest number with `bits` bits after the leading one, ties to even; what a tensor core does to its inputs.
-// The exponent of TF32 and BF16 is that of a float.
+// Rounds to the nearest number with `bits` bits after the leading one, ties to even, as a tensor core does with its inputs.
+// TF32 and BF16 have the exponent range of float.
 inline float rounded(float value, int bits) {
     std::uint32_t word;
     std::memcpy(&word, &value, sizeof word);
@@ -78,7 +78,7 @@ class Dense {
     std::vector<double> values_;
 };
 
-// bits < 23 rounds each element on the way in.
+// bits < 23 rounds each input element.
 template <typename T>
 Dense read(const T *from, std::int64_t ld, std::int64_t rows, std::int64_t cols, bool transpose, int bits = 23) {
     Dense result(transpose ? cols : rows, transpose ? rows : cols);
@@ -125,11 +125,11 @@ struct Svd {
     bool converged = true;
 };
 
-// Gives columns from `from` on that are orthonormal to those before and to each other: what a rank-deficient or full
-// decomposition needs, and no data determines.
+// Fills the columns starting at `from` so that they are orthonormal to the preceding columns and to each other. A
+// rank-deficient or full decomposition needs such columns, which the data does not determine.
 inline void complete(Dense &q, std::int64_t from) {
     for (std::int64_t j = from; j < q.cols(); ++j) {
-        // The unit vector that is worst covered by the columns there are.
+        // The unit vector that is covered least by the existing columns.
         std::int64_t best = 0;
         double least = std::numeric_limits<double>::infinity();
         for (std::int64_t i = 0; i < q.rows(); ++i) {
@@ -143,7 +143,7 @@ inline void complete(Dense &q, std::int64_t from) {
         double *const column = q.column(j);
         std::fill(column, column + q.rows(), 0.0);
         column[best] = 1;
-        for (int pass = 0; pass < 2; ++pass) {  // twice is enough
+        for (int pass = 0; pass < 2; ++pass) {  // two passes are sufficient
             for (std::int64_t k = 0; k < j; ++k) {
                 const double along = dot(q.column(k), column, q.rows());
                 for (std::int64_t i = 0; i < q.rows(); ++i) column[i] -= along * q(i, k);
@@ -177,7 +177,7 @@ inline Svd decompose(Dense a, double tolerance, int sweeps) {
     tolerance = std::max(tolerance, 1e-15);
     double squares = 0;
     for (std::int64_t j = 0; j < n; ++j) squares += dot(a.column(j), a.column(j), m);
-    // What is left of a zero column is rounding: its direction says nothing, and turning it would never end.
+    // A zero column contains only rounding errors: its direction is arbitrary, and rotating it would never converge.
     const double noise = 4e-15 * std::sqrt(squares);
     bool rotated = n > 1;
     for (int sweep = 0; rotated && sweep < sweeps; ++sweep) {
@@ -224,7 +224,7 @@ inline Svd decompose(Dense a, double tolerance, int sweeps) {
     return result;
 }
 
-// The same columns and as many more as make it square.
+// The same columns, completed to a square matrix.
 inline Dense widened(const Dense &q) {
     Dense result(q.rows(), q.rows());
     for (std::int64_t j = 0; j < q.cols(); ++j) std::copy(q.column(j), q.column(j) + q.rows(), result.column(j));

@@ -1,4 +1,4 @@
-// Handles are told from any other pointer by being in a list: a destroyed one, or garbage, is refused, not followed.
+// Handles are kept in a list, so that a destroyed or invalid handle is refused instead of being dereferenced.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ class Handles {
         return address;
     }
 
-    // Null when there is no such handle.
+    // Null if there is no such handle.
     std::shared_ptr<T> find(void *handle) {
         std::lock_guard<std::mutex> lock(mutex_);
         const auto found = live_.find(handle);

@@ -1,8 +1,8 @@
 // NCCL on simulated devices: the functions of vendor/nccl.h.
 //
-// The sum runs around a ring: each piece of the vector starts at another rank, as in the real library. So the order of a sum
-// is not the order of the ranks, and differs from element to element; a test that compares bits sees why the product sums
-// in client order when results must not depend on the number of devices.
+// Sums are computed around a ring: as in the real library, each piece of the vector starts at another rank. The order of a
+// sum is therefore not the order of the ranks, and it differs from element to element. This is why the product sums in
+// client order where results must not depend on the number of devices.
 #include "vendor/nccl.h"
 
 #include <chrono>
@@ -22,7 +22,7 @@ using namespace vendor;
 
 namespace {
 
-// The real one would wait for ever for a rank that does not come.
+// The real library would wait forever for a missing rank.
 constexpr std::chrono::seconds kPatience{120};
 
 thread_local std::string last_error;
@@ -38,7 +38,7 @@ struct Request {
     int operation = ncclSum;
     int root = 0;
     cudasim::cudaStream_t stream = nullptr;
-    cudasim::cudaEvent_t reached = nullptr;  // the stream has come to this call
+    cudasim::cudaEvent_t reached = nullptr;  // the stream has reached this call
 
     bool same_as(const Request &other) const {
         return kind == other.kind && count == other.count && type == other.type && operation == other.operation &&
@@ -46,7 +46,7 @@ struct Request {
     }
 };
 
-// Makes a device current, and after that the one that was.
+// Makes a device current and restores the previous one.
 class Current {
   public:
     explicit Current(int device) : before_(current_device()) { cudasim::cudaSetDevice(device); }
@@ -58,14 +58,14 @@ class Current {
     int before_;
 };
 
-// The ranks that were made together. A call of theirs is complete when each rank has made it.
+// The ranks that were created together. A collective call is complete when each rank has made it.
 class Clique {
   public:
     explicit Clique(std::vector<int> devices) : devices_(std::move(devices)), posted_(devices_.size()) {}
 
     const std::vector<int> &devices() const { return devices_; }
 
-    // Leaves a rank's part of the next common call; the last one to come starts it.
+    // Adds a rank's part of the next collective call; the last rank starts it.
     int post(int rank, Request request) {
         {
             const Current current(devices_[static_cast<std::size_t>(rank)]);
@@ -90,7 +90,7 @@ class Clique {
         return result_;
     }
 
-    // Until every rank has made the call that is number `number` of this clique.
+    // Waits until every rank has made the collective call `number` of this clique.
     int await(long number) {
         std::unique_lock<std::mutex> lock(mutex_);
         if (!all_came_.wait_for(lock, kPatience, [&] { return started_ >= number || broken_; }) || started_ < number) {
@@ -101,7 +101,7 @@ class Clique {
         return result_;
     }
 
-    // A rank has failed: the others are not left waiting, and the clique is of no more use.
+    // A rank has failed: the others are released, and the clique can no longer be used.
     void fail() {
         std::lock_guard<std::mutex> lock(mutex_);
         broken_ = true;
@@ -122,7 +122,7 @@ class Clique {
                 return ncclInvalidUsage;
             }
         }
-        // The first rank's stream waits for all, works, and all wait for it.
+        // The first rank's stream waits for all others and does the work, and all others wait for it.
         const Current current(devices_.front());
         const cudasim::cudaStream_t leader = requests.front().stream;
         for (const Request &request : requests) {
@@ -159,7 +159,7 @@ class Clique {
         } else {
             const std::size_t piece = (first.count + ranks - 1) / ranks;
             for (std::size_t i = 0; i < first.count; ++i) {
-                const std::size_t start = i / piece + 1;  // piece p sets out from the rank after p and ends at p
+                const std::size_t start = i / piece + 1;  // piece p starts at the rank after p and ends at p
                 T sum = 0;
                 for (std::size_t step = 0; step < ranks; ++step) {
                     sum += static_cast<const T *>(requests[(start + step) % ranks].send)[i];
@@ -192,7 +192,7 @@ Handles<Communicator> &communicators() {
     return all;
 }
 
-// What a thread has called between start and end.
+// The calls of a thread between ncclGroupStart and ncclGroupEnd.
 struct Group {
     int depth = 0;
     std::vector<std::pair<std::shared_ptr<Communicator>, Request>> calls;
@@ -224,8 +224,8 @@ int call(const char *function, void *address, Request request) {
     if (cudasim::injected("nccl", device)) {
         last_error = "fails as injected";
         complain(function, "fails as injected");
-        // Within a group the thread that would wait is this one. Otherwise the ranks that came wait on, as they would with the
-        // real one, until somebody aborts.
+        // Within a group, this thread itself would wait for the rank, so the clique fails. Otherwise the ranks that have
+        // arrived keep waiting until the communicator is aborted, as with the real library.
         if (group.depth > 0) communicator->clique->fail();
         return ncclSystemError;
     }
@@ -236,12 +236,12 @@ int call(const char *function, void *address, Request request) {
     }
     const std::int64_t bytes = static_cast<std::int64_t>(request.count) * (request.type == ncclFloat64 ? 8 : 4);
     const bool sends = request.kind == Kind::reduce || request.root == communicator->rank;
-    // As with the real one, within a group any device may be current; without, the communicator's own.
+    // As in the real library, any device may be current within a group; otherwise it must be the communicator's own.
     if ((group.depth == 0 && !is_current(function, device)) || !belongs(function, request.stream, device) ||
         (sends && !on_device(function, "send", request.send, bytes, device)) ||
         !on_device(function, "receive", request.receive, bytes, device)) {
         last_error = "an operand is not where it must be";
-        if (group.depth == 0) communicator->clique->fail();  // the real one would leave the others waiting
+        if (group.depth == 0) communicator->clique->fail();  // the real library would leave the others waiting
         return ncclInvalidArgument;
     }
     if (group.depth > 0) {
@@ -253,7 +253,7 @@ int call(const char *function, void *address, Request request) {
 
 }  // namespace
 
-// Tells a simulated library from a real one, which would follow a simulated pointer into the void.
+// Distinguishes a simulated library from a real one, which would dereference simulated pointers.
 VENDOR_API int cudasim_stand_in(void) { return 1; }
 
 VENDOR_API int ncclGetVersion(int *version) {

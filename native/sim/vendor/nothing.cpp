@@ -1,1 +1,1 @@
-// A library that only has to be there.
+// An empty library: only its existence is required.

@@ -1,5 +1,5 @@
-// What a kernel may say: attributes, indices, barriers, warp primitives, atomics and the few functions of CUDA that
-// C++ does not have under the same name.
+// The device side: attributes, indices, barriers, warp primitives, atomics, and the functions of CUDA that C++ does not have
+// under the same name.
 #pragma once
 
 #include <math.h>
@@ -19,12 +19,12 @@
 #define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
 
-// Where in the source a barrier or a warp primitive stands: threads must meet at the same one.
+// The source location of a barrier or a warp primitive: threads must meet at the same one.
 #define CUDASIM_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
 namespace cudasim {
 
-// ---- Indices: set before a thread runs, and again whenever it goes on ----
+// ---- Indices: set before a thread runs, and again whenever it continues ----
 #define CUDASIM_INDEX extern CUDASIM_API __attribute__((tls_model("initial-exec"))) __thread
 CUDASIM_INDEX uint3 threadIdx;
 CUDASIM_INDEX uint3 blockIdx;
@@ -32,8 +32,8 @@ CUDASIM_INDEX uint3 blockDim;
 CUDASIM_INDEX uint3 gridDim;
 #undef CUDASIM_INDEX
 
-// ---- What stands behind the words ----
-// In a namespace of its own, so that a kernel source finds CUDA's names in the global one and no others.
+// ---- Implementation ----
+// In a separate namespace, so that only CUDA's own names are visible to a kernel source in the global one.
 namespace detail {
 
 CUDASIM_API void *shared_static(const void *site, const char *name, size_t bytes, size_t alignment);
@@ -65,7 +65,7 @@ template <class T>
 constexpr bool is_atomic = std::is_same_v<T, int> || std::is_same_v<T, unsigned> ||
                            std::is_same_v<T, unsigned long long>;
 
-// Keeps the second argument of an atomic from taking part in deduction, so that literals convert as in CUDA.
+// Excludes the second argument of an atomic from deduction, so that literals convert as in CUDA.
 template <class T>
 using Same = std::common_type_t<T>;
 
@@ -117,7 +117,7 @@ inline int __all_sync(unsigned mask, int predicate, CUDASIM_SITE) {
     return static_cast<int>(detail::warp_meet(detail::WarpKind::all, mask, predicate != 0, 0, warpSize, file, line));
 }
 
-// ---- Atomics: integers only, since a sum of floats by atomics has no order ----
+// ---- Atomics: integers only, because a sum of floats by atomics has no defined order ----
 template <class T>
 T atomicAdd(T *address, detail::Same<T> value) {
     static_assert(detail::is_atomic<T>, "atomics on int, unsigned and unsigned long long only");

@@ -1,5 +1,5 @@
-// A launch: the arguments are converted to the kernel's parameters and kept by value, packed as a GPU's driver packs
-// them (each at its natural alignment), since the kernel may run long after the call.
+// A launch: the arguments are converted to the kernel's parameters and copied, packed as a GPU driver packs them (each at
+// its natural alignment), because the kernel may run long after the call.
 #pragma once
 
 #include <cstring>
@@ -20,7 +20,7 @@ struct PackedArguments {
     size_t total;
     const size_t *offsets;
     const size_t *sizes;
-    const bool *is_pointer;  // these are checked against the memory of the device
+    const bool *is_pointer;  // pointers are checked against the device's memory
     int count;
 };
 

@@ -1,16 +1,16 @@
 // The host side: CUDA's runtime interface for N simulated devices.
 //
-// What a device is like comes from the environment, read once, at the first call (or by reconfigure() in tests):
-//   FEDCOMUON_CUDASIM_DEVICES   how many, default 4
-//   FEDCOMUON_CUDASIM_MEMORY    bytes of memory each, default 4 GiB
+// The devices are configured by environment variables, read once by the first call (or by reconfigure() in tests):
+//   FEDCOMUON_CUDASIM_DEVICES   number of devices, default 4
+//   FEDCOMUON_CUDASIM_MEMORY    bytes of memory per device, default 4 GiB
 //   FEDCOMUON_CUDASIM_ARCH      75, 80, 86, 89, 90, 100 or 120: the limits of shared memory, default 89
-//   FEDCOMUON_CUDASIM_STREAMS   lazy: work runs when something waits for it (default); eager: at once
+//   FEDCOMUON_CUDASIM_STREAMS   lazy (default): work runs when something waits for it; eager: work runs immediately
 //   FEDCOMUON_CUDASIM_ORDER     forward (default), reverse or random:SEED: the order of threads and blocks
-//   FEDCOMUON_CUDASIM_THREADS   threads of the operating system for the blocks of a launch, default 2
+//   FEDCOMUON_CUDASIM_THREADS   OS threads for the blocks of a launch, default 2
 //   FEDCOMUON_CUDASIM_ENGINE    source (default): the kernel as compiled; ptx: its PTX, interpreted
 //   FEDCOMUON_CUDASIM_PTX       for ptx: a directory, or files separated by ':'
-//   FEDCOMUON_CUDASIM_PROTECT   on (default): device memory is out of reach of the host; off: faster
-//   FEDCOMUON_CUDASIM_POISON    on (default): with AddressSanitizer, touching a canary ends the program; off
+//   FEDCOMUON_CUDASIM_PROTECT   on (default): the host cannot access device memory; off: faster
+//   FEDCOMUON_CUDASIM_POISON    on (default): with AddressSanitizer, accessing a canary ends the program; off
 #pragma once
 
 #include <cstddef>
@@ -197,7 +197,7 @@ CUDASIM_API cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void 
 CUDASIM_API cudaError_t cudaMemset(void *address, int value, size_t bytes);
 CUDASIM_API cudaError_t cudaMemsetAsync(void *address, int value, size_t bytes, cudaStream_t stream = nullptr);
 
-// CUDA's C++ header has these too.
+// Also declared in CUDA's C++ header.
 template <class T>
 cudaError_t cudaMalloc(T **address, size_t bytes) {
     return cudaMalloc(reinterpret_cast<void **>(address), bytes);

@@ -1,4 +1,4 @@
-// Bugs seeded into kernels that nvcc compiled: each is found in every order, and no right kernel is blamed.
+// Bugs in kernels compiled by nvcc: each is found in every order, and no correct kernel is reported.
 #include <functional>
 
 #include "fixtures.h"
@@ -8,7 +8,7 @@ using namespace ptxtest;
 
 namespace {
 
-// `prepare` gives the launch its shape and arguments; `words` is part of what the wrong kernel is told.
+// `prepare` sets the shape and the arguments of the launch; `words` is part of the message for the wrong kernel.
 void pair(const std::string &name, const char *words, const std::function<void(Run &)> &prepare) {
     for (const std::string &file : fixture_files("bugs")) {
         Program program;
@@ -34,7 +34,7 @@ void pair(const std::string &name, const char *words, const std::function<void(R
 }  // namespace
 
 TEST(a_missing_barrier) {
-    // Depending on who runs first, the word is another's, or still nobody's.
+    // Depending on which thread runs first, the word was written by another thread or is still unwritten.
     pair("reverse_in_block", "", [](Run &run) {
         run.launch.block.x = 128;
         run.launch.grid.x = 2;

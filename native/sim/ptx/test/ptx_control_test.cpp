@@ -7,7 +7,7 @@ using namespace ptxtest;
 namespace {
 
 const char *const kRegisters = ".reg .pred %p<8>;\n.reg .b16 %h<8>;\n.reg .b32 %r<24>;\n.reg .b64 %rd<24>;\n";
-// %rd1: where the thread's 8 bytes of the result are; %r1: its index in the launch.
+// %rd1: the address of the thread's 8 bytes of the result; %r1: its index in the launch.
 const char *const kMine = "ld.param.u64 %rd1, [p0]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;\n"
                           "mad.lo.u32 %r1, %r2, %r3, %r1; mad.wide.u32 %rd1, %r1, 8, %rd1;\n";
 
@@ -41,7 +41,7 @@ TEST(a_loop_takes_each_thread_its_own_time) {
 }
 
 TEST(a_predicate_guards_what_takes_several_steps) {
-    // setp with a join is two steps; a false guard must skip both.
+    // setp with a combining operation is decoded to two steps; a false guard must skip both.
     const auto r = body("setp.lt.u32 %p1, %r1, 10; setp.eq.u32 %p3, %r1, %r1; mov.pred %p2, %p3; "
         "@!%p1 setp.eq.and.u32 %p2|%p4, %r1, 20, %p3; "
                         "selp.u64 %rd2, 1, 0, %p2; @%p1 add.u64 %rd2, %rd2, 10; st.global.u64 [%rd1], %rd2;");
@@ -246,7 +246,7 @@ TEST(a_loop_without_end_is_a_fault) {
 }
 
 TEST(a_thread_that_waits_for_another_one_lets_it_go_on) {
-    // Thread 0 waits for what thread 32 does later, in every order.
+    // Thread 0 waits for something that thread 32 does later, in every order.
     for (const Order &order : orders()) {
         Program program;
         program.load(file_of(std::string(kRegisters) + "ld.param.u64 %rd1, [p0]; mov.u32 %r1, %tid.x; "

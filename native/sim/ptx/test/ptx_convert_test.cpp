@@ -1,4 +1,4 @@
-// cvt between all widths, in every rounding.
+// cvt between all widths, in every rounding mode.
 #include <cfenv>
 #include <cmath>
 
@@ -20,7 +20,7 @@ constexpr Whole kWholes[] = {{"u8", 8, false}, {"s8", 8, true}, {"u16", 16, fals
 constexpr const char *kRoundings[] = {"rn", "rz", "rm", "rp"};
 constexpr int kModes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
 
-// A register has 16 bits at least; a narrower value fills it.
+// A register has at least 16 bits; a narrower value is extended to it.
 unsigned reg(const Whole &w) { return w.bits < 16 ? 16 : w.bits; }
 
 __int128 number(uint64_t bits, const Whole &w) {
@@ -68,7 +68,7 @@ TEST(whole_to_real) {
             for (size_t i = 0; i < cases.size(); ++i) {
                 const __int128 v = number(cases[i][0], from);
                 std::fesetround(kModes[r]);
-                // A sum of two halves that double holds exactly is rounded once, and then to float from 80 bits.
+                // Both halves are exact, and so is their sum in 80 bits, so that a conversion rounds only once.
                 volatile long double exact = static_cast<long double>(static_cast<int64_t>(v >> 32)) * 4294967296.0L +
                     static_cast<uint32_t>(v);
                 volatile float f = static_cast<float>(exact);
@@ -156,7 +156,7 @@ TEST(real_to_real) {
 }
 
 TEST(sixteen_bits) {
-    // Every half, there and back.
+    // Every half, converted in both directions.
     for (uint32_t bits = 0; bits < 0x10000; ++bits) {
         const double v = conversion::from_half(bits);
         if (v == v) CHECK(conversion::to_half(v, Rounding::nearest) == bits, "%x", bits);

@@ -1,4 +1,4 @@
-// What nvcc makes of fixtures/kernels.cu, against the same in C++, in every order.
+// The PTX of fixtures/kernels.cu against the same computations in C++, in every order.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -51,7 +51,7 @@ struct Pieces {
 
 TEST(square_sums_with_shuffles) {
     const std::vector<float> x = normals(5000, 1);
-    // The kernel's own order of sums, in C++.
+    // The kernel's order of summation, in C++.
     const unsigned blocks = 3, threads = 96;
     std::vector<double> right;
     for (unsigned b = 0; b < blocks; ++b) {

@@ -1,4 +1,4 @@
-// Every access is checked: bounds, alignment, space, and whether shared memory was written before.
+// Every access is checked: bounds, alignment, state space, and reads of unwritten shared memory.
 #include "support.h"
 
 using namespace ptxtest;
@@ -8,7 +8,7 @@ namespace {
 const char *const kHead = ".reg .pred %p<8>; .reg .b16 %h<4>; .reg .b32 %r<16>; .reg .b64 %rd<16>;\n"
     "ld.param.u64 %rd1, [p0]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd1, %rd2;\n";
 
-// %rd1 has 64 numbers of 4 bytes; %rd2 is the thread's own.
+// %rd1 points to 64 numbers of 4 bytes; %rd2 points to the thread's own.
 std::string fault_of(const std::string &code, uint32_t threads = 1, uint64_t shared = 0, uint32_t blocks = 1) {
     Program program;
     program.load(".version 9.0\n.target sm_75\n.address_size 64\n.extern .shared .align 16 .b8 dynamic[];\n"
@@ -54,11 +54,11 @@ TEST(an_access_that_straddles_the_end) {
 }
 
 TEST(an_offset_that_overflowed_is_out_of_range) {
-    // 40000 * 60000 in 32 bits with sign is negative.
+    // 40000 * 60000 overflows to a negative number in signed 32 bits.
     const std::string index = "mov.u32 %r2, 40000; mov.u32 %r3, 60000; ";
     faults(index + "mul.lo.s32 %r4, %r2, %r3; mul.wide.s32 %rd3, %r4, 4; add.s64 %rd3, %rd1, %rd3; "
         "ld.global.u32 %r5, [%rd3];", "nobody's");
-    // What stays small in 64 bits is in range.
+    // A small offset computed in 64 bits is in range.
     fine("mov.u32 %r2, 40; mov.u32 %r3, 1; mul.wide.u32 %rd3, %r2, %r3; shl.b64 %rd3, %rd3, 2; "
         "add.s64 %rd3, %rd1, %rd3; ld.global.u32 %r5, [%rd3];");
 }
@@ -105,7 +105,7 @@ TEST(shared_memory_nobody_wrote_is_not_read) {
     faults("atom.shared.add.u32 %r2, [tile], 1;", "nobody in the block has written");
     fine("st.shared.u32 [tile], 1; ld.shared.u32 %r2, [tile]; atom.shared.add.u32 %r2, [tile], 1;");
     fine("st.shared.v2.u16 [tile], {1, 2}; ld.shared.u32 %r2, [tile];");
-    // A second block finds nothing of the first one's.
+    // A second block finds nothing from the first one.
     const std::string code = "mov.u32 %r2, %ctaid.x; setp.eq.u32 %p1, %r2, 0; @%p1 st.shared.u32 [tile], 1; "
         "ld.shared.u32 %r3, [tile];";
     CHECK(fault_of(code, 1, 0, 1).empty() && has(fault_of(code, 1, 0, 2), "nobody in the block"), "%s",

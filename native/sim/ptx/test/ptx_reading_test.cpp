@@ -1,4 +1,4 @@
-// What can be read, and that what cannot is named with its line instead of guessed at.
+// The PTX that can be read, and that anything else is reported with its line instead of being guessed.
 #include "support.h"
 
 using namespace ptxtest;

@@ -24,7 +24,7 @@ std::string suffix() {
     return sizeof(T) == 4 ? "f32" : "f64";
 }
 
-// A float that is not a number has one form on a GPU; a double's is the host's.
+// A float NaN has one canonical form on a GPU; a double NaN is the host's.
 template <class T>
 bool same(uint64_t bits, T right) {
     if (right != right) return sizeof(T) == 4 ? bits == 0x7fffffff : value<double>(bits) != value<double>(bits);
@@ -199,7 +199,7 @@ TEST(properties) {
         CHECK(is("subnormal") == (std::fpclassify(v) == FP_SUBNORMAL), "subnormal %a", static_cast<double>(v));
         CHECK(is("normal") == (std::isnormal(v) || v == 0), "normal %a", static_cast<double>(v));
     }
-    // What isfinite becomes.
+    // The instruction that isfinite is compiled to.
     for (const uint64_t bits : double_values()) {
         const bool finite = evaluate("abs.f64 A, A; setp.lt.f64 P, A, 0d7FF0000000000000; "
             "selp.u32 D, 1, 0, P;", {32, 64}, {{bits}})[0] != 0;

@@ -1,4 +1,4 @@
-// Barriers, shuffles and votes: what they compute, and what misuse of them is noticed.
+// Barriers, shuffles and votes: their results, and the errors in their use that are found.
 #include "support.h"
 
 using namespace ptxtest;
@@ -54,7 +54,7 @@ TEST(shuffles_of_every_mode_and_segment) {
                                                       "st.global.u32 [%rd2], %r3;", 64, order);
                     CHECK(o.fault.empty(), "%s", o.fault.c_str());
                     for (unsigned t = 0; t < 64; ++t) {
-                        // As CUDA's __shfl_*_sync with a width describes it.
+                        // As the description of CUDA's __shfl_*_sync with a width defines it.
                         const unsigned lane = t % 32, first = lane / segment * segment;
                         long from = lane;
                         if (m == "up") from = static_cast<long>(lane) - b;
@@ -128,7 +128,7 @@ TEST(an_exited_thread_at_a_barrier_is_a_fault) {
 }
 
 TEST(a_barrier_only_some_reach_is_a_fault) {
-    // The others wait for lanes that stand at the barrier.
+    // The others wait for lanes that are at the barrier.
     faults("setp.lt.u32 %p1, %r1, 16; @%p1 bar.sync 0; bar.warp.sync -1; "
         "@!%p1 bar.sync 0;", 32, "waits at the barrier");
 }

@@ -1,4 +1,4 @@
-// Whole numbers against C++'s, on corners and numbers from everywhere.
+// Integer instructions against C++, on corner cases and random numbers.
 #include <functional>
 
 #include "support.h"
@@ -10,7 +10,7 @@ namespace {
 using I128 = __int128;
 using U128 = unsigned __int128;
 
-// The value of the low bits as a number with or without sign.
+// The value of the low bits as a signed or unsigned number.
 I128 number(uint64_t bits, unsigned width, bool sign) {
     bits &= low_bits(width);
     if (sign && (bits >> (width - 1) & 1)) return static_cast<I128>(bits) - (static_cast<I128>(1) << width);
@@ -33,7 +33,7 @@ void compare(const std::string &code, const std::vector<unsigned> &widths, const
 
 std::string type(unsigned width, bool sign) { return (sign ? "s" : "u") + std::to_string(width); }
 
-// Every width and sign of a two-operand instruction.
+// Every width and signedness of a two-operand instruction.
 void two(const std::string &op, const std::function<I128(I128, I128)> &f, bool zero_too = true) {
     for (const unsigned width : {16u, 32u, 64u}) {
         for (const bool sign : {false, true}) {
@@ -176,7 +176,7 @@ TEST(fields_of_bits) {
         for (const bool sign : {false, true}) {
             compare("bfe." + type(width, sign) + " D, A, B, C;", {width, width, 32, 32},
                 triples(whole_values(width), places, places), [&](const Case &c) {
-                // Bit by bit, as the instruction's description has it.
+                // Bit by bit, as in the description of the instruction.
                 const uint64_t start = c[1] & 255, length = c[2] & 255;
                 uint64_t v = 0;
                 const uint64_t last = std::min<uint64_t>(start + length - 1, width - 1);
@@ -235,7 +235,7 @@ TEST(logic_of_three_and_permutations) {
         }
         return v;
     });
-    // The tables of the instruction's description, for the bytes 7 6 5 4 3 2 1 0.
+    // The tables from the description of the instruction, for the bytes 7 6 5 4 3 2 1 0.
     const struct {
         const char *mode;
         uint32_t results[4];

@@ -15,7 +15,7 @@ namespace ptxtest {
 
 using namespace fcm::ptx;
 
-// Allocations that know their exact end.
+// Allocations with exact bounds.
 class Allocations : public Memory {
 public:
     int device() const override { return 0; }
@@ -77,7 +77,7 @@ public:
         return program_.launch(launch, memory);
     }
 
-    // The words of the fault the launch ends with; empty if it ends well.
+    // The message of the fault that ends the launch; empty if it succeeds.
     std::string fault() {
         try {
             go();
@@ -106,7 +106,7 @@ private:
 
 inline bool has(const std::string &text, const char *part) { return text.find(part) != std::string::npos; }
 
-// Why a text cannot be read; empty if it can.
+// The reason why a text cannot be read; empty if it can.
 inline std::string refusal(const std::string &text) {
     try {
         Program program;
@@ -139,7 +139,7 @@ inline std::vector<Order> orders() {
 
 using Case = std::vector<uint64_t>;
 
-// Runs `code`, which computes D from A, B, C and E, on every case. Widths are bits: that of D first.
+// Runs `code`, which computes D from A, B, C and E, on every case. Widths are in bits, that of D first.
 inline std::vector<uint64_t> evaluate(const std::string &code, const std::vector<unsigned> &widths,
                                       const std::vector<Case> &cases) {
     static const char *const kNames[] = {"D", "A", "B", "C", "E"};
@@ -194,7 +194,7 @@ inline std::vector<Case> singles(const std::vector<uint64_t> &a) {
     return all;
 }
 
-// Corners of a width, and numbers from everywhere.
+// Corner cases of a width, and random numbers.
 inline std::vector<uint64_t> whole_values(unsigned bits, size_t random = 12) {
     const uint64_t mask = low_bits(bits);
     std::vector<uint64_t> all = {0, 1, 2, 3, 7, 31, 32, 33, 63, 64, 255, mask, mask - 1, mask >> 1, (mask >> 1) + 1,

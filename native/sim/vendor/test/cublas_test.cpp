@@ -1,4 +1,4 @@
-// The simulated cuBLAS against plain loops, and what it refuses.
+// The simulated cuBLAS against plain loops, and the calls that it refuses.
 #include "vendor/cublas.h"
 
 #include <cmath>
@@ -116,7 +116,7 @@ TEST(precision_is_what_was_asked_for) {
                  bf16 = error(CUBLAS_COMPUTE_32F_FAST_16BF);
     CHECK(full < 1e-5 && tf32 > 10 * full && tf32 < 0.02 && bf16 > 3 * tf32 && bf16 < 0.2, "%g, %g, %g", full, tf32, bf16);
 
-    // Numbers that are 16 bits wide already lose nothing more.
+    // Numbers that are already 16 bits wide lose no precision.
     std::vector<std::uint16_t> narrow(a.size());
     std::vector<float> widened(a.size());
     for (std::size_t i = 0; i < a.size(); ++i) {

@@ -1,4 +1,4 @@
-// The simulated cuSOLVER: decompositions multiply back to the matrix, and what it refuses.
+// The simulated cuSOLVER: the product of the factors is the matrix, and the calls that it refuses.
 #include "vendor/cusolver.h"
 
 #include <cmath>
@@ -29,7 +29,7 @@ class Handle {
     void *jacobi_ = nullptr;
 };
 
-// The names differ in a letter; so that a test can be written once.
+// The names only differ in a letter; these overloads allow a test to be written once.
 int gesvd_size(const Handle &h, int m, int n, int *lwork, float) { return cusolverDnSgesvd_bufferSize(h.get(), m, n, lwork); }
 int gesvd_size(const Handle &h, int m, int n, int *lwork, double) { return cusolverDnDgesvd_bufferSize(h.get(), m, n, lwork); }
 int gesvd(const Handle &h, char job, int m, int n, float *a, int lda, float *s, float *u, int ldu, float *vt, int ldvt,
@@ -59,7 +59,7 @@ int gesvdj(const Handle &h, int economy, int m, int n, double *a, int lda, doubl
                              h.jacobi());
 }
 
-// What a decomposition gave, V not transposed.
+// The result of a decomposition, with V not transposed.
 template <typename T>
 struct Parts {
     std::vector<T> u, s, v;

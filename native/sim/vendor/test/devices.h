@@ -1,4 +1,4 @@
-// Memory and streams of simulated devices for the tests of the stand-ins.
+// Memory and streams of simulated devices for the tests of the simulated vendor libraries.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ inline void must(cudasim::cudaError_t status, const char *what) {
 }
 #define MUST(call) must(call, #call)
 
-// Device memory of T, alive as long as the object.
+// An array of T in device memory, freed by the destructor.
 template <typename T>
 class OnDevice {
   public:

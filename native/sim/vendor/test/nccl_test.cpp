@@ -1,4 +1,5 @@
-// The simulated NCCL: sums, means and broadcasts over devices, by one thread and by several, and what it refuses.
+// The simulated NCCL: sums, means and broadcasts over devices, from one thread and from several, and the calls that it
+// refuses.
 #include "vendor/nccl.h"
 
 #include <atomic>
@@ -74,7 +75,7 @@ TEST(one_thread_sums_over_devices) {
     for (int rank = 0; rank < kRanks; ++rank) CHECK(ring.reduce(rank, ncclSum) == ncclSuccess, "rank %d", rank);
     CHECK(ncclGroupEnd() == ncclSuccess, "end");
     check_sum(ring, 1);
-    // Not in the order of the ranks, which is why the product does not use it where bits matter.
+    // Not in the order of the ranks, which is why the product does not use it where results must be bit-identical.
     const auto result = ring.result(0);
     std::size_t different = 0;
     for (std::size_t i = 0; i < kCount; ++i) {

@@ -17,8 +17,8 @@ import org.fedcomuon.problem.Problem;
 import org.fedcomuon.problem.Sample;
 
 /**
- * An oracle of one's own: shops that forecast how much they sell of four goods, from six facts about the day, without
- * showing each other their books. The exponential risk looks after the shop that is worst off.
+ * A user-defined oracle: shops forecast their sales of four goods from six facts about the day, without sharing their
+ * data. The exponential risk improves the model for the shop with the largest loss.
  */
 final class Demand {
     private static final int FACTS = 6;
@@ -28,7 +28,7 @@ final class Demand {
 
     private Demand() {}
 
-    /** What a shop knows; a sample of its loss is that of some days. */
+    /** The data of a shop; a sample of its loss is the loss on some days. */
     private static final class Shop implements Loss {
         private final double[][] facts = new double[DAYS][FACTS];
         private final double[][] sold = new double[DAYS][GOODS];
@@ -41,7 +41,7 @@ final class Demand {
                 }
                 for (int j = 0; j < GOODS; j++) {
                     double habit = facts[day][j] + 0.1 * random.nextGaussian();
-                    sold[day][j] = number == 0 ? habit + facts[day][j + 2] : habit; // one shop is not like the others
+                    sold[day][j] = number == 0 ? habit + facts[day][j + 2] : habit; // one shop differs from the others
                 }
             }
         }
@@ -72,7 +72,7 @@ final class Demand {
         }
     }
 
-    /** A run over so many shops; whoever runs it adds where and for how long. */
+    /** Returns a run with this many shops; the caller adds devices and the number of iterations. */
     static Federation.Builder run(int shops) {
         List<Loss> losses = new ArrayList<>();
         for (int k = 0; k < shops; k++) {

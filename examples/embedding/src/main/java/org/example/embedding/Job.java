@@ -15,8 +15,8 @@ import org.fedcomuon.observe.FederationMeters;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * A training job with a directory of its own: what was asked for, how it stands, and checkpoints. After a restart, or a
- * crash, {@link #open} goes on where the last checkpoint is.
+ * A training job with its directory, which holds its specification, its status and its checkpoints. After a restart or a
+ * crash, {@link #open} continues from the last checkpoint.
  */
 final class Job implements AutoCloseable {
     private static final JsonMapper JSON = JsonMapper.shared();
@@ -29,7 +29,7 @@ final class Job implements AutoCloseable {
         FAILED
     }
 
-    /** What is on disk, and what a client is shown. */
+    /** The status on disk and in responses. */
     record Status(String id, JobSpec spec, State state, long step, double loss, String sha256, String failure) {}
 
     private final Path directory;
@@ -64,7 +64,7 @@ final class Job implements AutoCloseable {
         return job;
     }
 
-    /** A job as an earlier process has left it; if that was running it, it runs again. */
+    /** Opens the job of an earlier process; if it was running, it is started again. */
     static Job open(Path directory, MeterRegistry registry) throws IOException {
         Status last = JSON.readValue(Files.readString(directory.resolve("job.json")), Status.class);
         var job = new Job(directory, registry, last);
@@ -74,7 +74,7 @@ final class Job implements AutoCloseable {
         return job;
     }
 
-    /** Starts, or goes on; of a job that runs or is done, nothing happens. */
+    /** Starts or resumes the job. Does nothing if it is running or done. */
     synchronized void start() throws IOException {
         if (state == State.RUNNING && run != null || state == State.DONE) {
             return;
@@ -112,7 +112,7 @@ final class Job implements AutoCloseable {
             failure = String.valueOf(thrown.getMessage());
         } else if (result.stopped()) {
             step = result.step();
-            state = closing ? State.RUNNING : State.STOPPED; // a service that ends goes on when it starts again
+            state = closing ? State.RUNNING : State.STOPPED; // a running job continues when the service starts again
         } else {
             step = result.step();
             sha256 = result.sha256();
@@ -125,7 +125,7 @@ final class Job implements AutoCloseable {
         }
     }
 
-    /** Stops after the step it is in, with a checkpoint; {@link #start} goes on to the same bits. */
+    /** Stops after the current step, with a checkpoint; {@link #start} continues with bit-identical results. */
     void stop() {
         FederationRun mine;
         synchronized (this) {

@@ -1,12 +1,12 @@
 package org.example.embedding;
 
 /**
- * What somebody asks the service for.
+ * The specification of a job.
  *
  * @param iterations local steps
- * @param tau of them in a round
- * @param seed the same seed, the same bits
- * @param shops that take part
+ * @param tau local steps per round
+ * @param seed equal seeds give bit-identical results
+ * @param shops the number of shops
  */
 record JobSpec(long iterations, int tau, long seed, int shops) {
     JobSpec {
@@ -17,7 +17,7 @@ record JobSpec(long iterations, int tau, long seed, int shops) {
 
     private static void require(String name, long value, long least, long most) {
         if (value < least || value > most) {
-            throw new IllegalArgumentException("%s = %d; it is to be from %d to %d".formatted(name, value, least, most));
+            throw new IllegalArgumentException("%s = %d; it must be from %d to %d".formatted(name, value, least, most));
         }
     }
 }

@@ -6,7 +6,7 @@ import org.fedcomuon.device.ElementType;
 import org.fedcomuon.linalg.ExactSvd;
 import org.fedcomuon.linalg.ScaleRule;
 
-/** The nearest matrix with orthonormal rows, in ten lines. */
+/** Computes the nearest matrix with orthonormal rows, in ten lines. */
 final class Orthogonalize {
     private Orthogonalize() {}
 

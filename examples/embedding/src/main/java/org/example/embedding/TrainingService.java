@@ -23,18 +23,18 @@ import tools.jackson.databind.DeserializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * Training jobs over HTTP, on loopback:
+ * A service that runs training jobs, over HTTP on loopback:
  *
  * <pre>
  * POST /jobs               {"iterations": 100000, "tau": 5, "seed": 42, "shops": 5}
- * GET  /jobs, /jobs/ID     how they stand
- * POST /jobs/ID/stop       after the step it is in, with a checkpoint
- * POST /jobs/ID/resume     to the same bits
+ * GET  /jobs, /jobs/ID     their status
+ * POST /jobs/ID/stop       stops after the current step, with a checkpoint
+ * POST /jobs/ID/resume     continues, with bit-identical results
  * GET  /health             200 if jobs can run here
  * GET  /metrics            for Prometheus
  * </pre>
  *
- * Jobs are directories; those that were running when the service ended, or was killed, go on when it starts again.
+ * Jobs are directories. Jobs that were running when the service ended or was killed continue when it starts again.
  */
 final class TrainingService implements AutoCloseable {
     private static final JsonMapper JSON = JsonMapper.builder()
@@ -48,7 +48,7 @@ final class TrainingService implements AutoCloseable {
     private final HttpServer server;
     private final ExecutorService threads = Executors.newFixedThreadPool(4);
 
-    /** What is answered. */
+    /** A response. */
     private record Answer(int status, String type, String body) {
         static Answer json(int status, Object value) {
             return new Answer(status, "application/json", JSON.writeValueAsString(value));
@@ -103,7 +103,7 @@ final class TrainingService implements AutoCloseable {
             case "POST jobs 1" -> create(exchange);
             case "GET jobs 2" -> ofJob(parts.get(1), "");
             case "POST jobs 3" -> ofJob(parts.get(1), parts.get(2));
-            default -> Answer.error(404, "no such thing: " + exchange.getRequestMethod() + " " + path);
+            default -> Answer.error(404, "no such resource: " + exchange.getRequestMethod() + " " + path);
         };
     }
 
@@ -123,7 +123,7 @@ final class TrainingService implements AutoCloseable {
     }
 
     private Answer ofJob(String id, String what) throws IOException {
-        Job job = jobs.get(id); // never a path: an id that is not known is no directory
+        Job job = jobs.get(id); // an unknown id is never used as a path
         if (job == null) {
             return Answer.error(404, "there is no job " + id);
         }
@@ -138,7 +138,7 @@ final class TrainingService implements AutoCloseable {
         return Answer.json(200, job.status());
     }
 
-    /** Ends with a checkpoint of each job; they go on when the service starts again. */
+    /** Stops all jobs with a checkpoint each; they continue when the service starts again. */
     @Override
     public void close() {
         server.stop(1);

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 
 class DemandTest {
     @Test
-    void theShopsLearnAndAnyDevicesGiveTheSameBits() throws Exception {
+    void theShopsLearnAndTheResultDoesNotDependOnTheDevices() throws Exception {
         List<Double> losses = new ArrayList<>();
         var listener = new Listener() {
             @Override

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
-/** The service as a process of its own, asked over HTTP, killed and started again. */
+/** Tests the service in its own process over HTTP, where it is killed and started again. */
 @Timeout(120)
 class TrainingServiceTest {
     private static final String SPEC = "{\"iterations\": 60000, \"tau\": 5, \"seed\": 7, \"shops\": 3}";
@@ -91,7 +91,7 @@ class TrainingServiceTest {
     }
 
     @Test
-    void stoppedResumedKilledAndStartedAgainAJobHasTheSameBits() throws Exception {
+    void aJobThatIsStoppedResumedKilledAndRestartedHasABitIdenticalResult() throws Exception {
         String undisturbed = create();
         String hash = await(undisturbed, is("DONE")).get("sha256").asString();
 
@@ -111,7 +111,7 @@ class TrainingServiceTest {
     }
 
     @Test
-    void aServiceThatIsEndedGoesOnWhenItStartsAgain() throws Exception {
+    void jobsContinueWhenTheServiceIsRestarted() throws Exception {
         String id = create();
         await(id, job -> job.get("step").asLong() > 100);
         service.destroy(); // as by kill
@@ -122,7 +122,7 @@ class TrainingServiceTest {
     }
 
     @Test
-    void healthAndMetersAreThere() throws Exception {
+    void healthAndMetersAreServed() throws Exception {
         String id = create();
         assertEquals("UP", json("GET", "/health", "", 200).get("status").asString());
         await(id, is("DONE"));

@@ -1,0 +1,57 @@
+// Every function of the interface, as X(name without fcm_). front_door_test compares the list with the header and calls each
+// function through a backend; operations_test has an entry for each operation.
+#pragma once
+
+// Operations on data, and the queries for the size of their workspace.
+#define FCM_EVERY_OPERATION(X)        \
+    X(ema)                            \
+    X(compose_momentum)               \
+    X(sum_workspace)                  \
+    X(storm)                          \
+    X(project_compose_momentum)       \
+    X(project)                        \
+    X(norm)                           \
+    X(vector_step)                    \
+    X(adaptive_step)                  \
+    X(top_k)                          \
+    X(average)                        \
+    X(all_finite)                     \
+    X(newton_schulz_small_workspace)  \
+    X(newton_schulz_small)            \
+    X(normalize)                      \
+    X(rearrange)                      \
+    X(multiply_workspace)             \
+    X(multiply)                       \
+    X(triad)
+
+// Functions whose first argument is their only context. With a context of a backend they are forwarded unchanged.
+#define FCM_EVERY_FORWARDED(X)  \
+    X(context_isa)              \
+    X(synchronize)              \
+    X(context_stream)           \
+    X(buffer_allocate)          \
+    X(buffer_free)              \
+    X(live_bytes)               \
+    X(host_allocate)            \
+    X(host_free)                \
+    X(zero)                     \
+    X(copy_in)                  \
+    X(copy_out)                 \
+    X(copy_in_async)            \
+    X(copy_out_async)           \
+    FCM_EVERY_OPERATION(X)
+
+#define FCM_EVERY_FUNCTION(X)  \
+    X(abi_version)             \
+    X(build_info)              \
+    X(backend_load)            \
+    X(device_count)            \
+    X(device_describe)         \
+    X(context_create)          \
+    X(context_destroy)         \
+    X(event_create)            \
+    X(event_destroy)           \
+    X(event_record)            \
+    X(event_wait)              \
+    X(copy)                    \
+    FCM_EVERY_FORWARDED(X)

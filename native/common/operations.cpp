@@ -1,0 +1,431 @@
+// Entry points of the operations. Their arguments are checked here, once for all devices.
+#include <algorithm>
+#include <cinttypes>
+#include <cmath>
+
+#include "entry.h"
+
+namespace fcm {
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+constexpr int64_t kDouble = sizeof(double);
+constexpr const char *kNoPlace = "the place for the answer is null";
+
+// ---- Sums ----
+
+// The workspace holds one sum per piece.
+int64_t sum_bytes(Arguments &arguments, int64_t clients, int64_t n) {
+    if (!arguments.ok()) return 0;
+    const int64_t pieces = n / device::sum_piece + (n % device::sum_piece != 0 ? 1 : 0);
+    int64_t bytes = 0;
+    arguments.require(product(clients, pieces, &bytes) && product(bytes, kDouble, &bytes), "the workspace does not fit int64");
+    return arguments.ok() ? bytes : 0;
+}
+
+// One norm for each client that has elements.
+Arguments &norms_of(Arguments &arguments, int64_t clients, int64_t n, const double *norms, bool written) {
+    const int64_t used = n > 0 ? clients : 0;
+    return arguments.batch("norms", norms, 1, used, used, kDouble, written);
+}
+
+Arguments &projection(Arguments &arguments, int64_t clients, int64_t n, double radius, const double *norms) {
+    arguments.require(radius > 0.0, "radius = %g is not positive", radius);
+    return norms_of(arguments, clients, n, norms, false);
+}
+
+// The contraction reads d * n elements of H per client.
+int64_t jacobian_length(Arguments &arguments, int64_t n, int64_t d) {
+    int64_t length = 0;
+    arguments.require(d >= 1, "d = %" PRId64 " is less than 1", d);
+    if (arguments.ok()) {
+        arguments.require(product(n, d, &length), "n * d = %" PRId64 " * %" PRId64 " does not fit int64", n, d);
+    }
+    return length;
+}
+
+// ---- Blocks of matrices ----
+
+using Offset = int64_t fcm_matrix_block::*;
+
+struct Blocks {
+    int64_t clients;
+    const fcm_matrix_block *at;
+    int64_t count;
+
+    int64_t size(int64_t i) const { return at[i].rows * at[i].cols; }
+};
+
+void check_blocks(Arguments &arguments, const Blocks &blocks) {
+    arguments.require(blocks.clients >= 0, "clients = %" PRId64 " is negative", blocks.clients)
+        .require(blocks.count >= 0, "block_count = %" PRId64 " is negative", blocks.count)
+        .require(blocks.count == 0 || blocks.at != nullptr, "the table of blocks is null");
+    for (int64_t i = 0; arguments.ok() && i < blocks.count; ++i) {
+        const fcm_matrix_block &b = blocks.at[i];
+        int64_t size = 0;
+        arguments.require(b.rows >= 0 && b.cols >= 0, "block %" PRId64 " is %" PRId64 " x %" PRId64, i, b.rows, b.cols)
+            .require(std::min(b.rows, b.cols) <= FCM_SMALL_SIDE,
+                     "block %" PRId64 ", %" PRId64 " x %" PRId64 ", has a short side over %d", i, b.rows, b.cols,
+                     FCM_SMALL_SIDE)
+            .require(product(b.rows, b.cols, &size), "block %" PRId64 " does not fit int64", i);
+    }
+}
+
+// The range that the blocks of one client span from its base; the whole range is treated as one operand of the batch.
+void check_operand(Arguments &arguments, const Blocks &blocks, const char *name, const float *base, int64_t stride,
+                   Offset offset, bool written) {
+    int64_t reach = 0;
+    for (int64_t i = 0; arguments.ok() && i < blocks.count; ++i) {
+        const int64_t start = blocks.at[i].*offset;
+        int64_t end = 0;
+        arguments.require(start >= 0 && sum(start, blocks.size(i), &end),
+                          "the offset of block %" PRId64 " in %s is %" PRId64, i, name, start);
+        reach = std::max(reach, end);
+    }
+    arguments.batch(name, base, blocks.clients, reach, stride, kFloat, written);
+    if (!written) return;
+    for (int64_t i = 0; arguments.ok() && i < blocks.count; ++i) {
+        for (int64_t j = i + 1; arguments.ok() && j < blocks.count; ++j) {
+            const int64_t a = blocks.at[i].*offset;
+            const int64_t b = blocks.at[j].*offset;
+            arguments.require(a + blocks.size(i) <= b || b + blocks.size(j) <= a,
+                              "blocks %" PRId64 " and %" PRId64 " overlap in %s", i, j, name);
+        }
+    }
+}
+
+// Limits the sizes so that a device can compute the size of its workspace: below 2^40 no product overflows.
+void check_room(Arguments &arguments, const Blocks &blocks) {
+    constexpr int64_t kMost = int64_t{1} << 40;
+    for (int64_t i = 0; arguments.ok() && i < blocks.count; ++i) {
+        // the short side is at most 128
+        arguments.require(std::max(blocks.at[i].rows, blocks.at[i].cols) < kMost, "block %" PRId64 " is too long", i);
+    }
+    int64_t matrices = 0;
+    if (!arguments.ok()) return;
+    arguments.require(product(blocks.clients, blocks.count, &matrices) && matrices < kMost && blocks.count < kMost,
+                      "%" PRId64 " clients of %" PRId64 " blocks are too many", blocks.clients, blocks.count);
+}
+
+// ---- Products ----
+
+constexpr int64_t kMostSide = int64_t{1} << 31;
+
+Arguments &sides(Arguments &arguments, int64_t rows, int64_t cols, int64_t depth) {
+    return arguments.require(rows < kMostSide && cols < kMostSide && depth < kMostSide, "a side is over 2^31");
+}
+
+}  // namespace
+}  // namespace fcm
+
+using fcm::Arguments;
+using fcm::enter;
+using fcm::enter_with;
+namespace entry = fcm::entry;
+
+fcm_status fcm_ema(fcm_context *context, int64_t clients, int64_t n, double a, const float *x, int64_t x_stride, float *y,
+                   int64_t y_stride, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.sizes(clients, n).fraction("a", a);
+        arguments.read("x", x, clients, n, x_stride).write("y", y, clients, n, y_stride).disjoint();
+        return clients > 0 && n > 0;
+    };
+    return enter<entry::ema>(context, error, check, clients, n, a, x, x_stride, y, y_stride);
+}
+
+fcm_status fcm_compose_momentum(fcm_context *context, int64_t clients, int64_t n, int64_t d, double b, const float *h,
+                                int64_t h_stride, const float *v, int64_t v_stride, float *m, int64_t m_stride,
+                                fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.sizes(clients, n).fraction("b", b);
+        const int64_t length = fcm::jacobian_length(arguments, n, d);
+        arguments.read("h", h, clients, length, h_stride)
+            .read("v", v, n > 0 ? clients : 0, d, v_stride)
+            .write("m", m, clients, n, m_stride)
+            .disjoint();
+        return clients > 0 && n > 0;
+    };
+    return enter<entry::compose_momentum>(context, error, check, clients, n, d, b, h, h_stride, v, v_stride, m, m_stride);
+}
+
+fcm_status fcm_sum_workspace(const fcm_context *context, int64_t clients, int64_t n, int64_t *bytes, fcm_error *error) {
+    const auto body = [&](Arguments &arguments) {
+        arguments.sizes(clients, n).require(bytes != nullptr, fcm::kNoPlace);
+        const int64_t needed = fcm::sum_bytes(arguments, clients, n);
+        if (arguments.ok()) *bytes = needed;
+        return arguments.status();
+    };
+    return enter_with<entry::sum_workspace>(context, error, body, clients, n, bytes);
+}
+
+fcm_status fcm_storm(fcm_context *context, int64_t clients, int64_t n, double g, const float *g_new, int64_t g_new_stride,
+                     const float *g_old, int64_t g_old_stride, float *h, int64_t h_stride, double *norms, void *workspace,
+                     int64_t workspace_bytes, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.sizes(clients, n).fraction("g", g);
+        arguments.read("g_new", g_new, clients, n, g_new_stride)
+            .read("g_old", g_old, clients, n, g_old_stride)
+            .write("h", h, clients, n, h_stride);
+        fcm::norms_of(arguments, clients, n, norms, true);
+        arguments.workspace(workspace, workspace_bytes, fcm::sum_bytes(arguments, clients, n)).disjoint();
+        return clients > 0 && n > 0;
+    };
+    return enter<entry::storm>(context, error, check, clients, n, g, g_new, g_new_stride, g_old, g_old_stride, h, h_stride,
+                               norms, workspace, workspace_bytes);
+}
+
+fcm_status fcm_project_compose_momentum(fcm_context *context, int64_t clients, int64_t n, int64_t d, double radius,
+                                        const double *norms, double b, float *h, int64_t h_stride, const float *v,
+                                        int64_t v_stride, float *m, int64_t m_stride, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.sizes(clients, n).fraction("b", b);
+        const int64_t length = fcm::jacobian_length(arguments, n, d);
+        arguments.write("h", h, clients, length, h_stride)
+            .read("v", v, n > 0 ? clients : 0, d, v_stride)
+            .write("m", m, clients, n, m_stride);
+        fcm::projection(arguments, clients, n, radius, norms).disjoint();
+        return clients > 0 && n > 0;
+    };
+    return enter<entry::project_compose_momentum>(context, error, check, clients, n, d, radius, norms, b, h, h_stride, v,
+                                                  v_stride, m, m_stride);
+}
+
+fcm_status fcm_project(fcm_context *context, int64_t clients, int64_t n, double radius, const double *norms, float *x,
+                       int64_t x_stride, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.sizes(clients, n).write("x", x, clients, n, x_stride);
+        fcm::projection(arguments, clients, n, radius, norms).disjoint();
+        return clients > 0 && n > 0;
+    };
+    return enter<entry::project>(context, error, check, clients, n, radius, norms, x, x_stride);
+}
+
+fcm_status fcm_norm(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride, double *norms,
+                    void *workspace, int64_t workspace_bytes, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.sizes(clients, n).read("x", x, clients, n, x_stride);
+        fcm::norms_of(arguments, clients, n, norms, true);
+        arguments.workspace(workspace, workspace_bytes, fcm::sum_bytes(arguments, clients, n)).disjoint();
+        return clients > 0 && n > 0;
+    };
+    return enter<entry::norm>(context, error, check, clients, n, x, x_stride, norms, workspace, workspace_bytes);
+}
+
+fcm_status fcm_vector_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double eta, const float *m,
+                           int64_t m_stride, float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes,
+                           fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.sizes(clients, n)
+            .require(rule == FCM_STEP_PLAIN || rule == FCM_STEP_NORMALIZED, "there is no step rule %d", rule)
+            .require(std::isfinite(eta), "eta = %g is not finite", eta)
+            .read("m", m, clients, n, m_stride)
+            .write("w", w, clients, n, w_stride);
+        if (rule == FCM_STEP_NORMALIZED) {
+            arguments.workspace(workspace, workspace_bytes, fcm::sum_bytes(arguments, clients, n));
+        }
+        arguments.disjoint();
+        return clients > 0 && n > 0;
+    };
+    return enter<entry::vector_step>(context, error, check, clients, n, rule, eta, m, m_stride, w, w_stride, workspace,
+                                     workspace_bytes);
+}
+
+fcm_status fcm_adaptive_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double beta1, double beta2,
+                             double epsilon, double eta, const float *delta, int64_t delta_stride, float *m, int64_t m_stride,
+                             float *v, int64_t v_stride, float *w, int64_t w_stride, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.sizes(clients, n)
+            .require(rule == FCM_ADAM || rule == FCM_YOGI, "there is no adaptive rule %d", rule)
+            .decay("beta1", beta1)
+            .decay("beta2", beta2)
+            .require(epsilon > 0.0 && std::isfinite(epsilon), "epsilon = %g is not a positive number", epsilon)
+            .require(std::isfinite(eta), "eta = %g is not finite", eta)
+            .read("delta", delta, clients, n, delta_stride)
+            .write("m", m, clients, n, m_stride)
+            .write("v", v, clients, n, v_stride)
+            .write("w", w, clients, n, w_stride)
+            .disjoint();
+        return clients > 0 && n > 0;
+    };
+    return enter<entry::adaptive_step>(context, error, check, clients, n, rule, beta1, beta2, epsilon, eta, delta,
+                                       delta_stride, m, m_stride, v, v_stride, w, w_stride);
+}
+
+fcm_status fcm_top_k(fcm_context *context, int64_t clients, int64_t n, int64_t k, const float *x, int64_t x_stride, float *y,
+                     int64_t y_stride, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.sizes(clients, n)
+            .require(k >= 0 && k <= n, "k = %" PRId64 " is outside [0, %" PRId64 "]", k, n)
+            .mapped("x", x, x_stride, "y", y, y_stride, clients, n)
+            .disjoint();
+        return clients > 0 && n > 0;
+    };
+    return enter<entry::top_k>(context, error, check, clients, n, k, x, x_stride, y, y_stride);
+}
+
+fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n, const double *weights, float *x, int64_t x_stride,
+                       fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.sizes(clients, n).write("x", x, clients, n, x_stride);
+        if (weights != nullptr) arguments.batch("weights", weights, 1, clients, clients, fcm::kDouble, false);
+        arguments.disjoint();
+        if (!arguments.ok() || clients == 0 || n == 0) return false;
+        for (int64_t k = 0; weights != nullptr && k < clients; ++k) {
+            arguments.require(std::isfinite(weights[k]) && weights[k] >= 0.0, "weight %" PRId64 " is %g, not a number >= 0", k,
+                              weights[k]);
+        }
+        const double total = fcm::total_weight(clients, weights);
+        arguments.require(total > 0.0 && std::isfinite(total), "the weights sum to %g", total);
+        return true;
+    };
+    return enter<entry::average>(context, error, check, clients, n, weights, x, x_stride);
+}
+
+fcm_status fcm_all_finite(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride, int64_t *client,
+                          int64_t *index, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.sizes(clients, n).require(client != nullptr && index != nullptr, fcm::kNoPlace);
+        arguments.read("x", x, clients, n, x_stride);
+        const bool empty = clients == 0 || n == 0;
+        if (arguments.ok() && empty) *client = *index = -1;
+        return !empty;
+    };
+    return enter<entry::all_finite>(context, error, check, clients, n, x, x_stride, client, index);
+}
+
+fcm_status fcm_newton_schulz_small_workspace(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
+                                             int64_t block_count, int64_t *bytes, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.require(bytes != nullptr, fcm::kNoPlace);
+        fcm::check_blocks(arguments, {clients, blocks, block_count});
+        fcm::check_room(arguments, {clients, blocks, block_count});
+        return true;
+    };
+    return enter<entry::newton_schulz_small_workspace>(context, error, check, clients, blocks, block_count, bytes);
+}
+
+fcm_status fcm_newton_schulz_small(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count,
+                                   const double *coefficients, int64_t steps, double divisor, double eta, const float *m,
+                                   int64_t m_stride, float *o, int64_t o_stride, float *w, int64_t w_stride, void *workspace,
+                                   int64_t workspace_bytes, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        const fcm::Blocks all{clients, blocks, block_count};
+        arguments.require(steps >= 0 && steps <= 1000, "steps = %" PRId64 " is outside [0, 1000]", steps)
+            .require(steps == 0 || coefficients != nullptr, "the coefficients are null")
+            .require(divisor > 0.0 && std::isfinite(divisor), "divisor = %g is not a positive number", divisor)
+            .require(std::isfinite(eta), "eta = %g is not finite", eta)
+            .require(o != nullptr || w != nullptr, "neither o nor w is given");
+        fcm::check_blocks(arguments, all);
+        for (int64_t i = 0; arguments.ok() && i < 3 * steps; ++i) {
+            arguments.require(std::isfinite(coefficients[i]), "coefficient %" PRId64 " is %g", i, coefficients[i]);
+        }
+        const bool in_place = o == m;
+        fcm::check_operand(arguments, all, "m", m, m_stride, &fcm_matrix_block::m_offset, in_place);
+        if (o != nullptr && in_place) {
+            arguments.require(o_stride == m_stride, "o is m but has another stride");
+            for (int64_t i = 0; arguments.ok() && i < block_count; ++i) {
+                arguments.require(blocks[i].m_offset == blocks[i].o_offset,
+                                  "o is m but block %" PRId64 " has another offset", i);
+            }
+        } else if (o != nullptr) {
+            fcm::check_operand(arguments, all, "o", o, o_stride, &fcm_matrix_block::o_offset, true);
+        }
+        if (w != nullptr) {
+            for (int64_t i = 0; arguments.ok() && i < block_count; ++i) {
+                arguments.require(std::isfinite(blocks[i].scale), "the scale of block %" PRId64 " is %g", i, blocks[i].scale);
+            }
+            fcm::check_operand(arguments, all, "w", w, w_stride, &fcm_matrix_block::w_offset, true);
+        }
+        fcm::check_room(arguments, all);
+        int64_t needed = 0;
+        if (arguments.ok()) {
+            fcm::device::newton_schulz_small_workspace(context, clients, blocks, block_count, &needed, error);
+        }
+        arguments.workspace(workspace, workspace_bytes, needed).disjoint();
+        return clients > 0 && block_count > 0;
+    };
+    return enter<entry::newton_schulz_small>(context, error, check, clients, blocks, block_count, coefficients, steps, divisor,
+                                             eta, m, m_stride, o, o_stride, w, w_stride, workspace, workspace_bytes);
+}
+
+fcm_status fcm_normalize(fcm_context *context, int64_t clients, int64_t n, double divisor, const float *x, int64_t x_stride,
+                         float *y, int64_t y_stride, void *workspace, int64_t workspace_bytes, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.sizes(clients, n)
+            .require(divisor > 0.0 && std::isfinite(divisor), "divisor = %g is not a positive number", divisor)
+            .mapped("x", x, x_stride, "y", y, y_stride, clients, n);
+        arguments.workspace(workspace, workspace_bytes, fcm::sum_bytes(arguments, clients, n)).disjoint();
+        return clients > 0 && n > 0;
+    };
+    return enter<entry::normalize>(context, error, check, clients, n, divisor, x, x_stride, y, y_stride, workspace,
+                                   workspace_bytes);
+}
+
+fcm_status fcm_rearrange(fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int32_t element_bytes,
+                         const void *x, int64_t x_stride, int64_t x_row, int64_t x_col, void *y, int64_t y_stride,
+                         int64_t y_row, int64_t y_col, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        int64_t all = 0;
+        arguments.require(clients >= 0 && rows >= 0 && cols >= 0, "a size is negative")
+            .require(element_bytes == 4 || element_bytes == 8, "elements of %d bytes; 4 and 8 are possible", element_bytes);
+        arguments.require(!arguments.ok() || (fcm::product(rows, cols, &all) && fcm::product(all, clients, &all)),
+                          "%" PRId64 " matrices of %" PRId64 " x %" PRId64 " do not fit int64", clients, rows, cols);
+        if (!arguments.ok() || clients == 0 || rows == 0 || cols == 0) return false;
+        arguments.view("x", x, clients, x_stride, rows, cols, x_row, x_col, element_bytes, false)
+            .view("y", y, clients, y_stride, rows, cols, y_row, y_col, element_bytes, true);
+        if (!arguments.ok()) return false;
+        // (cols - 1) * y_col < y_row, or the same with rows and columns exchanged, without a product that might overflow
+        const bool apart = (y_row - 1) / y_col >= cols - 1 || (y_col - 1) / y_row >= rows - 1;
+        arguments.require(apart, "elements of y share a place: strides %" PRId64 " and %" PRId64, y_row, y_col).disjoint();
+        return true;
+    };
+    return enter<entry::rearrange>(context, error, check, clients, rows, cols, element_bytes, x, x_stride, x_row, x_col, y,
+                                   y_stride, y_row, y_col);
+}
+
+fcm_status fcm_multiply_workspace(const fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int64_t depth,
+                                  int64_t *bytes, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.require(bytes != nullptr, fcm::kNoPlace)
+            .require(clients >= 0 && rows >= 0 && cols >= 0 && depth >= 0, "a size is negative");
+        fcm::sides(arguments, rows, cols, depth);
+        return true;
+    };
+    return enter<entry::multiply_workspace>(context, error, check, clients, rows, cols, depth, bytes);
+}
+
+fcm_status fcm_multiply(fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int64_t depth, int32_t symmetric,
+                        double product_factor, const float *a, int64_t a_stride, int64_t a_row, int64_t a_col, const float *b,
+                        int64_t b_stride, int64_t b_row, int64_t b_col, double base_factor, const float *base,
+                        int64_t base_stride, float *out, int64_t out_stride, void *workspace, int64_t workspace_bytes,
+                        fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.require(clients >= 0 && rows >= 0 && cols >= 0, "a size is negative")
+            .require(depth >= 1, "depth = %" PRId64 " is less than 1", depth);
+        fcm::sides(arguments, rows, cols, depth)
+            .require(symmetric == 0 || rows == cols, "a symmetric result is not %" PRId64 " x %" PRId64, rows, cols)
+            .require(std::isfinite(product_factor) && std::isfinite(base_factor), "a factor is not finite");
+        if (!arguments.ok() || clients == 0 || rows == 0 || cols == 0) return false;
+        arguments.view("a", a, clients, a_stride, rows, depth, a_row, a_col, fcm::kFloat, false);
+        arguments.view("b", b, clients, b_stride, depth, cols, b_row, b_col, fcm::kFloat, false);
+        if (base != nullptr) arguments.read("base", base, clients, rows * cols, base_stride);
+        arguments.write("out", out, clients, rows * cols, out_stride);
+        int64_t needed = 0;
+        fcm::device::multiply_workspace(context, clients, rows, cols, depth, &needed, error);
+        arguments.workspace(workspace, workspace_bytes, needed).disjoint();
+        return true;
+    };
+    return enter<entry::multiply>(context, error, check, clients, rows, cols, depth, symmetric, product_factor, a, a_stride,
+                                  a_row, a_col, b, b_stride, b_row, b_col, base_factor, base, base_stride, out, out_stride,
+                                  workspace, workspace_bytes);
+}
+
+fcm_status fcm_triad(fcm_context *context, int64_t n, float s, const float *b, const float *c, float *a, int32_t non_temporal,
+                     fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.sizes(1, n);
+        arguments.read("b", b, 1, n, n).read("c", c, 1, n, n).write("a", a, 1, n, n).disjoint();
+        return n > 0;
+    };
+    return enter<entry::triad>(context, error, check, n, s, b, c, a, non_temporal);
+}

@@ -1,0 +1,300 @@
+package org.fedcomuon;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.FileTime;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.fedcomuon.testing.Repository;
+import org.fedcomuon.testing.Slow;
+import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/** The launcher as a user starts it: its exit codes, and the one line it prints when something is wrong. */
+@Slow
+class LauncherIT {
+    private static final Path ROOT = Repository.root();
+    private static final String PLATFORM =
+            "linux-" + System.getProperty("os.arch").replace("amd64", "x86_64");
+    private static final Path FIXTURES = ROOT.resolve("target/native/cpu/test");
+
+    @TempDir
+    private Path temporary;
+
+    record Run(int exitCode, String out, String err) {}
+
+    private Run fedcomuon(String javaOptions, String... arguments) throws IOException, InterruptedException {
+        // Not a build inside the build.
+        return run(ROOT, Map.of("FEDCOMUON_BUILD", "no", "FEDCOMUON_JAVA_OPTS", javaOptions), arguments);
+    }
+
+    private Run run(Path root, Map<String, String> environment, String... arguments)
+            throws IOException, InterruptedException {
+        Path out = temporary.resolve("out");
+        Path err = temporary.resolve("err");
+        var builder = new ProcessBuilder(
+                Stream.concat(Stream.of(root.resolve("fedcomuon").toString()), Stream.of(arguments))
+                        .toList());
+        builder.environment().remove("FEDCOMUON_BUILD");
+        builder.environment().putAll(environment);
+        Process process = builder.directory(temporary.toFile())
+                .redirectOutput(out.toFile())
+                .redirectError(err.toFile())
+                .start();
+        assertThat(process.waitFor(300, TimeUnit.SECONDS)).isTrue();
+        return new Run(process.exitValue(), Files.readString(out), Files.readString(err));
+    }
+
+    private static void assertOneLine(Run run, String... words) {
+        assertThat(run.exitCode()).as(run.err()).isEqualTo(2);
+        assertThat(run.err().lines())
+                .singleElement()
+                .asString()
+                .startsWith("fedcomuon: ")
+                .contains(words);
+        assertThat(run.out()).isEmpty();
+    }
+
+    @Test
+    void devicesAsJson() throws Exception {
+        Run run = fedcomuon("", "devices", "--json");
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        JsonNode json = JsonMapper.shared().readTree(run.out());
+        List<String> names = json.get("devices")
+                .valueStream()
+                .map(device -> device.get("name").asString())
+                .toList();
+        assertThat(names).contains("cpu:0");
+        for (JsonNode device : json.get("devices")) {
+            assertThat(device.get("available").asBoolean()).isNotEqualTo(device.has("reason"));
+        }
+        assertThat(run.err()).isEmpty();
+    }
+
+    @Test
+    void devicesForPeople() throws Exception {
+        Run run = fedcomuon("", "devices");
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out().lines()).anyMatch(line -> line.startsWith("cpu:0 "));
+        assertThat(run.out().lines()).anyMatch(line -> line.startsWith("cuda"));
+    }
+
+    @Test
+    void devicesWithTheLibrariesOfGpus() throws Exception {
+        assumeTrue(
+                Files.exists(ROOT.resolve("target/native/cpu/libfedcomuon_cudasim.so")),
+                "the simulated devices have not been built");
+        Run run = fedcomuon("-Dfedcomuon.cudasim=true", "devices");
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out().lines())
+                .anyMatch(line -> line.startsWith("cudasim:3 "))
+                .anyMatch(line -> line.matches("cudasim   cuBLAS 13\\.0\\.0 through Panama \\(.*\\)"))
+                .anyMatch(line -> line.startsWith("cudasim   NCCL 2."));
+        JsonNode json = JsonMapper.shared()
+                .readTree(fedcomuon("-Dfedcomuon.cudasim=true", "devices", "--json")
+                        .out());
+        assertThat(json.get("vendor_libraries")
+                        .get("cudasim")
+                        .get(1)
+                        .get("binding")
+                        .asString())
+                .isEqualTo("Panama");
+    }
+
+    @Test
+    void aMissingLibrary() throws Exception {
+        assertOneLine(
+                fedcomuon("-Dfedcomuon.native.library=/no/such/lib.so", "devices"), "/no/such/lib.so", "no such file");
+    }
+
+    @Test
+    void aFileThatIsNoLibrary() throws Exception {
+        Path text = Files.writeString(temporary.resolve("text.so"), "not a library");
+        assertOneLine(fedcomuon("-Dfedcomuon.native.library=" + text, "devices"), "text.so is no shared library");
+    }
+
+    @Test
+    void aForeignLibrary() throws Exception {
+        Path foreign = FIXTURES.resolve("libnot_ours.so");
+        assertOneLine(fedcomuon("-Dfedcomuon.native.library=" + foreign, "devices"), "libnot_ours.so is no FedCoMuon");
+    }
+
+    @Test
+    void aLibraryOfAnotherAbiVersion() throws Exception {
+        Path other = FIXTURES.resolve("libother_abi.so");
+        assertOneLine(
+                fedcomuon("-Dfedcomuon.native.library=" + other, "devices"),
+                "libother_abi.so has ABI version 999, but version 4 is needed");
+    }
+
+    /** The options of a JVM that has the library packaged with its classes, as in the jar for a platform. */
+    private String packaged(Path cache) throws IOException {
+        Path directory = Files.createDirectories(temporary.resolve("packaged/org/fedcomuon/native/" + PLATFORM));
+        Files.copy(
+                ROOT.resolve("target/native/cpu/libfedcomuon.so"),
+                directory.resolve("libfedcomuon.so"),
+                StandardCopyOption.REPLACE_EXISTING);
+        return "-Dfedcomuon.native.path= -Dfedcomuon.cache=%s --patch-module=org.fedcomuon.core=%s"
+                .formatted(cache, temporary.resolve("packaged"));
+    }
+
+    @Test
+    void aCacheThatCannotBeWritten() throws Exception {
+        Path file = Files.createFile(temporary.resolve("file"));
+        assertOneLine(fedcomuon(packaged(file), "devices"), "cannot be unpacked", file.toString());
+    }
+
+    @Test
+    void aDamagedCacheIsMended() throws Exception {
+        Path cache = temporary.resolve("cache");
+        assertThat(fedcomuon(packaged(cache), "devices").exitCode()).isZero();
+        Path library;
+        try (Stream<Path> files = Files.list(cache)) {
+            library = files.toList().getFirst();
+        }
+        byte[] whole = Files.readAllBytes(library);
+        Files.write(library, new byte[] {1, 2, 3});
+        assertThat(fedcomuon(packaged(cache), "devices").exitCode()).isZero();
+        assertThat(library).hasBinaryContent(whole);
+        assertThat(cache).isDirectoryNotContaining(file -> file.toString().endsWith(".part"));
+    }
+
+    @Test
+    void withoutALibraryTheJarIsNamed() throws Exception {
+        assertOneLine(
+                fedcomuon("-Dfedcomuon.native.path=", "devices"),
+                "no native library for " + PLATFORM,
+                "org.fedcomuon:fedcomuon-native");
+    }
+
+    @Test
+    void anUnknownDevice() throws Exception {
+        assertOneLine(fedcomuon("", "bench", "compose", "--device", "gpu:0"), "'gpu:0'", "cpu:0");
+    }
+
+    @Test
+    void aDeviceThatIsNotHere() throws Exception {
+        // On a machine with a GPU this build still has no CUDA kernels: the reason differs, the refusal does not.
+        assertOneLine(fedcomuon("", "bench", "compose", "--device", "cuda:0"), "cuda:0 is not available");
+    }
+
+    @Test
+    void badArguments() throws Exception {
+        assertOneLine(fedcomuon("", "bench", "compse"), "compse", "compose");
+        assertOneLine(fedcomuon("", "device"), "device", "devices");
+        assertOneLine(fedcomuon("", "bench", "compose", "--elements", "10"), "--elements 10");
+        assertOneLine(fedcomuon(""), "no command");
+    }
+
+    @Test
+    void testsTakeFewOptions() throws Exception {
+        assertOneLine(fedcomuon("", "test", "--gpus"), "test --gpus: no such option", "--gpu", "--fast");
+        assertOneLine(fedcomuon("", "test", "NoSuchTest"), "test NoSuchTest: no such class of tests");
+        assertOneLine(fedcomuon("", "test", "--gpu", "--soak"), "test --gpu --soak: one at a time");
+        assertOneLine(fedcomuon("", "test", "--gpu", "--devices"), "--devices", "cuda:0,cuda:1");
+        assertOneLine(fedcomuon("", "test", "--devices", "cudasim:0"), "--devices cudasim:0: requires test --gpu");
+        Run help = fedcomuon("", "test", "--help");
+        assertThat(help.exitCode()).as(help.err()).isZero();
+        assertThat(help.out()).contains("--gpu", "gpu-report", "--fast");
+    }
+
+    @Test
+    void runsAProgramOfOnesOwn() throws Exception {
+        Run run = fedcomuon(
+                "", "run", ROOT.resolve("examples/RobustRegression.java").toString());
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.err()).isEmpty();
+        double[] worst = run.out()
+                .lines()
+                .mapToDouble(line -> Double.parseDouble(line.replaceAll(".*worst client ([0-9.]+),.*", "$1")))
+                .toArray();
+        assertThat(worst).hasSize(2);
+        assertThat(worst[1]).isLessThan(0.8 * worst[0]); // what the exponential risk is for
+    }
+
+    /** Weights and activations are not in the heap. */
+    @Test
+    void aSmallHeapDoesNotLimitNativeMemory() throws Exception {
+        Run run = fedcomuon("-Xmx64m", "train", "mnist-robust", "--iterations", "1", "--out", "run");
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out()).contains("sha256");
+    }
+
+    /** A copy of the launcher beside what was built here, and a Maven that has nothing to do. */
+    @Test
+    void startsFromTheCacheThatABuildLeaves() throws Exception {
+        Path built = ROOT.resolve("src/lab/target");
+        Path jar;
+        try (Stream<Path> files = Files.list(built)) {
+            jar = files.filter(file -> String.valueOf(file.getFileName()).matches("fedcomuon-lab-[0-9.]+\\.jar"))
+                    .findFirst()
+                    .orElseGet(() -> Assumptions.abort("no jar has been made; ./fedcomuon test makes it"));
+        }
+        Path root = Files.createDirectory(temporary.resolve("copy"));
+        Files.copy(ROOT.resolve("fedcomuon"), root.resolve("fedcomuon"), StandardCopyOption.COPY_ATTRIBUTES);
+        Path target = Files.createDirectory(root.resolve("target"));
+        Files.createSymbolicLink(target.resolve("native"), ROOT.resolve("target/native"));
+        Path lab = Files.createDirectories(root.resolve("src/lab/target"));
+        Files.copy(built.resolve("class-path"), lab.resolve("class-path"));
+        copy(built.resolve("classes"), lab.resolve("classes")); // a module is not looked for behind a link
+        Path copied = Files.copy(jar, lab.resolve(jar.getFileName())); // now, so newer than the classes
+        Path tools = Files.createDirectory(temporary.resolve("tools"));
+        Path asked = temporary.resolve("asked");
+        Path maven = Files.writeString(tools.resolve("mvn"), "#!/bin/sh\necho \"$*\" >> '%s'\n".formatted(asked));
+        assertThat(maven.toFile().setExecutable(true)).isTrue();
+        String path = tools + ":" + System.getenv("PATH");
+
+        Run first = run(root, Map.of("PATH", path), "--version");
+        assertThat(first.exitCode()).as(first.err()).isZero();
+        assertThat(target.resolve("fedcomuon.aot")).isRegularFile();
+        assertThat(target.resolve("first-run")).doesNotExist();
+        // Neither Spark nor benchmarks nor tests, and with them no simulated GPUs.
+        assertThat(Files.readAllLines(asked))
+                .singleElement()
+                .asString()
+                .contains("--projects src/lab package", "-Dmaven.test.skip=true");
+
+        // The JVM is told to refuse a cache that it cannot use.
+        var required = Map.of("FEDCOMUON_BUILD", "no", "FEDCOMUON_JAVA_OPTS", "-XX:AOTMode=on");
+        Run second = run(root, required, "--version");
+        assertThat(second.exitCode()).as(second.err()).isZero();
+        assertThat(second.out()).isEqualTo(first.out());
+        assertThat(second.err()).isEmpty();
+
+        // Classes that are newer than the jar are what runs.
+        age(copied);
+        Run third = run(root, Map.of("FEDCOMUON_BUILD", "no", "FEDCOMUON_JAVA_OPTS", "-Xlog:class+load"), "--version");
+        assertThat(third.exitCode()).as(third.err()).isZero();
+        assertThat(third.out()).containsPattern("org.fedcomuon.cli.Main source: file:.*/src/lab/target/classes/");
+    }
+
+    private static void age(Path file) throws IOException {
+        Files.setLastModifiedTime(file, FileTime.from(Instant.parse("2020-01-01T00:00:00Z")));
+    }
+
+    private static void copy(Path from, Path to) throws IOException {
+        try (Stream<Path> files = Files.walk(from)) {
+            for (Path file : files.toList()) {
+                Files.copy(file, to.resolve(from.relativize(file).toString()), StandardCopyOption.COPY_ATTRIBUTES);
+            }
+        }
+    }
+
+    @Test
+    void aProgramThatIsNotThereIsNamed() throws Exception {
+        assertOneLine(fedcomuon("", "run", "Missing.java"), "Missing.java", "no such file");
+        assertOneLine(fedcomuon("", "run"), "run FILE.java");
+        assertOneLine(fedcomuon("", "run", "program.py"), "for .java files");
+    }
+}

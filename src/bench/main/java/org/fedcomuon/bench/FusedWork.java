@@ -1,0 +1,73 @@
+package org.fedcomuon.bench;
+
+/** Our own operations as work for a GPU: the counts of {@code docs/kernels.md}, and the launches around the kernels. */
+final class FusedWork {
+    private FusedWork() {}
+
+    /** Returns the work of {@code y = a x + (1 - a) y} for {@code n} elements. */
+    static WorkList ema(double n) {
+        return WorkList.of(KernelWork.of("fcm_k_ema", 1, 3 * n, 12 * n));
+    }
+
+    /** Returns the work of {@code M = b H v + (1 - b) M}. */
+    static WorkList compose(double n, int d) {
+        return WorkList.of(KernelWork.of("fcm_k_compose", 1, 2 * n * (d + 1), 4 * n * (d + 2)));
+    }
+
+    /** Returns the work of the projected variant when H stays in the ball: norms are read, H is not written. */
+    static WorkList projectCompose(double n, int d) {
+        return checked(WorkList.of(
+                KernelWork.tiny("fcm_k_check_norms", 1),
+                KernelWork.of("fcm_k_project_compose", 1, 2 * n * (d + 1), 4 * n * (d + 2))));
+    }
+
+    /** Returns the work of {@code H = now + (1 - g)(H - before)} and its norms. */
+    static WorkList storm(double n) {
+        return WorkList.of(KernelWork.of("fcm_k_storm", 1, 3 * n, 16 * n), KernelWork.tiny("fcm_k_norms", 1));
+    }
+
+    static WorkList project(double n) {
+        return checked(
+                WorkList.of(KernelWork.tiny("fcm_k_check_norms", 1), KernelWork.of("fcm_k_project", 1, 3 * n, 8 * n)));
+    }
+
+    static WorkList allFinite(double n) {
+        return checked(WorkList.of(KernelWork.of("fcm_k_first_not_finite", 1, 0, 4 * n)));
+    }
+
+    /** Returns the work of {@code W -= eta M / ||M||}. */
+    static WorkList normalizedStep(double n) {
+        return checked(WorkList.of(
+                KernelWork.of("fcm_k_squares", 1, 2 * n, 4 * n),
+                KernelWork.tiny("fcm_k_norms", 1),
+                KernelWork.of("fcm_k_step", 1, 4 * n, 12 * n)));
+    }
+
+    /** Returns the work of {@code W -= eta M}. */
+    static WorkList plainStep(double n) {
+        return WorkList.of(KernelWork.of("fcm_k_step", 1, 4 * n, 12 * n));
+    }
+
+    static WorkList normalize(double n) {
+        return checked(WorkList.of(
+                KernelWork.of("fcm_k_squares", 1, 2 * n, 4 * n),
+                KernelWork.tiny("fcm_k_norms", 1),
+                KernelWork.of("fcm_k_normalize", 1, 3 * n, 8 * n)));
+    }
+
+    static WorkList rearrange(double n) {
+        return WorkList.of(KernelWork.of("fcm_k_rearrange_4", 1, 0, 8 * n));
+    }
+
+    /** Returns the work of the mean over clients with n elements each, written to all of them. */
+    static WorkList average(double n, int clients) {
+        return WorkList.of(KernelWork.of("fcm_k_average", 1, 3 * n * clients, 8 * n * clients));
+    }
+
+    /** Adds the work of the check for NaN: the status flag is cleared before, and copied to the host afterwards. */
+    private static WorkList checked(WorkList kernels) {
+        return WorkList.of(KernelWork.tiny("fill of findings", 1))
+                .and(kernels)
+                .and(WorkList.of(KernelWork.tiny("findings to the host", 1)));
+    }
+}

@@ -1,0 +1,260 @@
+package org.fedcomuon.bench;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import org.fedcomuon.model.Adaptation;
+import org.fedcomuon.model.Network;
+
+/**
+ * A performance model of a federated round on GPUs. The time of each kernel follows from a roofline, the longest time
+ * that the peak rates allow for flops and bytes, plus an overhead for each launch. Nothing is measured, and no GPU is
+ * needed.
+ */
+public final class GpuModel {
+    /** The heading of all results. */
+    public static final String LABEL = "A model: computed, not measured. No GPU has run this.";
+
+    /**
+     * The seconds to generate an element of a dropout mask in the JVM, on one core: a quarter of a 64-bit random number
+     * and a store.
+     */
+    static final double MASK_SECONDS = 1e-9;
+
+    /** With more parameters than this, a gradient on the CPU takes too long to be recorded with the whole batch. */
+    private static final long LARGE = 20_000_000;
+
+    private static final int FEW = 2;
+    private static final int MORE = 3;
+
+    /** The kind of examples, for the recording of a gradient. */
+    public enum Data {
+        /** Images of 28 x 28 pixels with one channel. */
+        DIGITS,
+        /** Images of 32 x 32 pixels with three channels. */
+        PHOTOGRAPHS,
+        /** Sequences of 128 words. */
+        TEXT;
+
+        GradientWork.Inputs inputs() {
+            return switch (this) {
+                case DIGITS -> new GradientWork.Inputs.Images(1, 28);
+                case PHOTOGRAPHS -> new GradientWork.Inputs.Images(3, 32);
+                case TEXT -> new GradientWork.Inputs.Words(128);
+            };
+        }
+    }
+
+    /**
+     * An experiment.
+     *
+     * @param preset the name of the preset
+     * @param adaptation of meta learning
+     * @param batch examples per gradient
+     * @param schulzSteps the number of Newton-Schulz steps
+     */
+    @SuppressWarnings("exports") // only the command line uses it
+    public record Experiment(
+            String preset,
+            Network network,
+            Data data,
+            Optional<Adaptation> adaptation,
+            int batch,
+            int clients,
+            int tau,
+            long iterations,
+            int schulzSteps) {
+        GradientWork gradient() {
+            return network.parameters() > LARGE && batch > MORE
+                    ? GradientWork.extrapolated(network, data.inputs(), adaptation, FEW, MORE, batch)
+                    : GradientWork.recorded(network, data.inputs(), adaptation, batch);
+        }
+    }
+
+    /** An experiment with one of the two methods. */
+    record Case(Experiment experiment, RoundWork work) {
+        String method() {
+            return work.reduced() ? "fedcomuon-vr" : "fedcomuon";
+        }
+
+        WorkList step() {
+            return WorkList.concat(work.step(1).values());
+        }
+
+        WorkList round(int devices) {
+            return WorkList.concat(work.round(devices).values());
+        }
+
+        double rounds() {
+            return (double) experiment.iterations() / experiment.tau();
+        }
+
+        /** Returns the seconds of a run on this many GPUs. */
+        double runSeconds(Gpu gpu, int devices, boolean tf32) {
+            return rounds() * round(devices).seconds(gpu, tf32);
+        }
+
+        /** Returns the seconds of a run in which every step of a client is captured as a graph. */
+        double runSecondsAsGraphs(Gpu gpu, int devices) {
+            WorkList round = round(devices);
+            double graphs = experiment.tau() + 1.0;
+            return rounds() * (round.busy(gpu, false) + graphs * gpu.launch() + round.launches() * Gpu.GRAPH_NODE);
+        }
+
+        /**
+         * Returns the seconds to generate dropout masks. One core of the host makes the masks of all clients of a
+         * device.
+         */
+        double maskSeconds(int devices) {
+            return experiment.iterations()
+                    * (double) work.evaluations()
+                    * Math.ceilDiv(experiment.clients(), devices)
+                    * work.gradient().maskElements()
+                    * MASK_SECONDS;
+        }
+
+        /** Describes how the gradient was recorded; the number of recorded batches tells the two ways apart. */
+        String source() {
+            List<Integer> batches = work.gradient().recorded();
+            return batches.size() == 1
+                    ? "recorded on the CPU with a batch of %d".formatted(batches.getFirst())
+                    : "recorded on the CPU with batches of %d and %d, extrapolated linearly to %d"
+                            .formatted(batches.get(0), batches.get(1), experiment.batch());
+        }
+    }
+
+    private final List<Case> cases = new ArrayList<>();
+
+    /** Computes the model. One gradient of each experiment is evaluated on the CPU to record its operators. */
+    public GpuModel(List<Experiment> experiments) {
+        for (Experiment experiment : experiments) {
+            GradientWork gradient = experiment.gradient();
+            for (boolean reduced : new boolean[] {false, true}) {
+                cases.add(new Case(
+                        experiment,
+                        new RoundWork(
+                                experiment.network().layout(),
+                                gradient,
+                                reduced,
+                                experiment.clients(),
+                                experiment.tau(),
+                                experiment.schulzSteps())));
+            }
+        }
+    }
+
+    List<Case> cases() {
+        return List.copyOf(cases);
+    }
+
+    /** Returns the results as Markdown tables. */
+    public String markdown() {
+        return new GpuModelTables(cases).text();
+    }
+
+    /** Returns all results for JSON; times are in seconds. */
+    public Map<String, Object> json() {
+        var all = new LinkedHashMap<String, Object>();
+        all.put("suite", "gpu-model");
+        all.put("label", LABEL);
+        all.put("measured", false);
+        all.put("graph_node_seconds", Gpu.GRAPH_NODE);
+        all.put("mask_element_seconds", MASK_SECONDS);
+        all.put("gpus", Gpu.ALL.stream().map(GpuModel::json).toList());
+        var list = new ArrayList<Map<String, Object>>();
+        cases.forEach(each -> list.add(json(each)));
+        all.put("cases", list);
+        return all;
+    }
+
+    private static Map<String, Object> json(Gpu gpu) {
+        var entry = new LinkedHashMap<String, Object>();
+        entry.put("name", gpu.name());
+        entry.put("fp32_flops_a_second", gpu.fp32());
+        entry.put("tf32_flops_a_second", gpu.tf32());
+        entry.put("bytes_a_second", gpu.bandwidth());
+        entry.put("memory_bytes", gpu.memory());
+        entry.put("link_bytes_a_second", gpu.link());
+        entry.put("host_bytes_a_second", gpu.host());
+        entry.put("launch_seconds", gpu.launch());
+        return entry;
+    }
+
+    private static Map<String, Object> json(Case one) {
+        var entry = new LinkedHashMap<String, Object>();
+        Experiment experiment = one.experiment();
+        entry.put("preset", experiment.preset());
+        entry.put("method", one.method());
+        entry.put("parameters", experiment.network().parameters());
+        entry.put("batch", experiment.batch());
+        entry.put("clients", experiment.clients());
+        entry.put("tau", experiment.tau());
+        entry.put("iterations", experiment.iterations());
+        entry.put("operators", one.source());
+        entry.put("mask_elements_a_gradient", one.work().gradient().maskElements());
+        entry.put("step_of_one_client", parts(one.work().step(1)));
+        entry.put("step_launches", one.step().launches());
+        for (int devices : new int[] {1, 2}) {
+            entry.put("round_on_%d".formatted(devices), parts(one.work().round(devices)));
+            entry.put("variable_bytes_on_%d".formatted(devices), one.work().variableBytes(devices));
+        }
+        var times = new LinkedHashMap<String, Object>();
+        for (Gpu gpu : Gpu.ALL) {
+            var time = new LinkedHashMap<String, Object>();
+            time.put("step_seconds", one.step().seconds(gpu, false));
+            time.put("step_seconds_as_graph", one.step().secondsAsGraph(gpu, false));
+            for (int devices : new int[] {1, 2}) {
+                time.put(
+                        "round_seconds_on_%d".formatted(devices),
+                        one.round(devices).seconds(gpu, false));
+                time.put(
+                        "round_seconds_on_%d_tf32".formatted(devices),
+                        one.round(devices).seconds(gpu, true));
+                time.put("run_seconds_on_%d".formatted(devices), one.runSeconds(gpu, devices, false));
+                time.put("run_seconds_on_%d_tf32".formatted(devices), one.runSeconds(gpu, devices, true));
+                time.put("run_seconds_on_%d_as_graphs".formatted(devices), one.runSecondsAsGraphs(gpu, devices));
+                time.put("run_mask_seconds_on_%d".formatted(devices), one.maskSeconds(devices));
+            }
+            times.put(gpu.name(), time);
+        }
+        entry.put("times", times);
+        return entry;
+    }
+
+    private static Map<String, Object> parts(Map<RoundWork.Part, WorkList> parts) {
+        var all = new LinkedHashMap<String, Object>();
+        parts.forEach((part, work) -> {
+            var entry = new LinkedHashMap<String, Object>();
+            entry.put("flops", work.flops());
+            entry.put("bytes", work.bytes());
+            entry.put("link_bytes", work.linkBytes());
+            entry.put("host_bytes", work.hostBytes());
+            entry.put("launches", work.launches());
+            for (Gpu gpu : Gpu.ALL) {
+                var time = new LinkedHashMap<String, Object>();
+                time.put("seconds", work.seconds(gpu, false));
+                time.put("seconds_tf32", work.seconds(gpu, true));
+                time.put("seconds_without_launches", work.busy(gpu, false));
+                time.put("bound_by", work.bound(gpu, false).toString());
+                entry.put(gpu.name(), time);
+            }
+            all.put(part.toString(), entry);
+        });
+        return all;
+    }
+
+    static String seconds(double seconds) {
+        if (seconds < 1e-3) {
+            return String.format(Locale.ROOT, "%.0f us", seconds * 1e6);
+        }
+        if (seconds < 1) {
+            return String.format(Locale.ROOT, "%.3g ms", seconds * 1e3);
+        }
+        return seconds < 120
+                ? String.format(Locale.ROOT, "%.3g s", seconds)
+                : String.format(Locale.ROOT, "%.1f min", seconds / 60);
+    }
+}

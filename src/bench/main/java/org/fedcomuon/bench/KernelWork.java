@@ -1,0 +1,103 @@
+package org.fedcomuon.bench;
+
+/**
+ * The work of one call on a GPU: one or several kernels, a copy or a fill.
+ *
+ * @param name of the kernel or the operator
+ * @param launches the number of submissions to the device
+ * @param flops floating point operations, a fused multiply-add counting as two
+ * @param longest flops of the longest task, which one multiprocessor does alone; 0 where work can be divided
+ *     arbitrarily
+ * @param bytes to and from the device's memory, as if nothing were cached between launches
+ * @param linkBytes from another GPU
+ * @param hostBytes from the CPU's memory
+ * @param product whether tensor cores can compute it in tf32
+ */
+record KernelWork(
+        String name,
+        long launches,
+        double flops,
+        double longest,
+        double bytes,
+        double linkBytes,
+        double hostBytes,
+        boolean product) {
+    /** The resource that limits a piece of work. */
+    enum Bound {
+        COMPUTE,
+        MEMORY,
+        LAUNCHES,
+        LINK,
+        HOST;
+
+        @Override
+        public String toString() {
+            return name().toLowerCase(java.util.Locale.ROOT);
+        }
+    }
+
+    static KernelWork of(String name, long launches, double flops, double bytes) {
+        return new KernelWork(name, launches, flops, 0, bytes, 0, 0, false);
+    }
+
+    /** Returns the work of a matrix product or a convolution. */
+    static KernelWork product(String name, long launches, double flops, double bytes) {
+        return new KernelWork(name, launches, flops, 0, bytes, 0, 0, true);
+    }
+
+    /** Returns the work of a copy from the CPU's memory. */
+    static KernelWork fromHost(String name, double bytes) {
+        return new KernelWork(name, 1, 0, 0, bytes, 0, bytes, false);
+    }
+
+    /** Returns the work of copies from another GPU. */
+    static KernelWork fromPeer(String name, long launches, double bytes) {
+        return new KernelWork(name, launches, 0, 0, bytes, bytes, 0, false);
+    }
+
+    /** Returns work that is almost only a launch, such as a fill of a few bytes or a copy of a result to the host. */
+    static KernelWork tiny(String name, long launches) {
+        return of(name, launches, 0, 0);
+    }
+
+    /** Returns this work {@code count} times. */
+    KernelWork times(double count) {
+        return new KernelWork(
+                name,
+                Math.round(launches * count),
+                flops * count,
+                longest * count,
+                bytes * count,
+                linkBytes * count,
+                hostBytes * count,
+                product);
+    }
+
+    /** Returns the least time on one resource, in seconds; with {@code tf32}, products use tensor cores. */
+    double seconds(Bound bound, Gpu gpu, boolean tf32) {
+        double peak = product && tf32 ? gpu.tf32() : gpu.fp32();
+        return switch (bound) {
+            case COMPUTE -> Math.max(flops / peak, longest / (peak / gpu.multiprocessors()));
+            case MEMORY -> bytes / gpu.bandwidth();
+            case LAUNCHES -> launches * gpu.launch();
+            case LINK -> linkBytes / gpu.link();
+            case HOST -> hostBytes / gpu.host();
+        };
+    }
+
+    /** Returns the least time without the launch: the time on the scarcest resource. */
+    double busy(Gpu gpu, boolean tf32) {
+        return seconds(scarcest(gpu, tf32), gpu, tf32);
+    }
+
+    /** Returns the scarcest resource. */
+    Bound scarcest(Gpu gpu, boolean tf32) {
+        Bound most = Bound.MEMORY;
+        for (Bound bound : new Bound[] {Bound.COMPUTE, Bound.LINK, Bound.HOST}) {
+            if (seconds(bound, gpu, tf32) > seconds(most, gpu, tf32)) {
+                most = bound;
+            }
+        }
+        return most;
+    }
+}

@@ -1,0 +1,261 @@
+package org.fedcomuon.bench;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.function.Consumer;
+import org.fedcomuon.device.Device;
+import org.fedcomuon.federation.Federation;
+import org.fedcomuon.federation.Listener;
+import org.fedcomuon.federation.Result;
+import org.fedcomuon.federation.Round;
+import org.fedcomuon.internal.OpenBlasLibrary;
+import org.fedcomuon.linalg.Coefficients;
+import org.fedcomuon.method.Method;
+import org.fedcomuon.model.CifarCnn;
+import org.fedcomuon.model.Initialization;
+
+/**
+ * Compares whole rounds of the two algorithms (10 clients, tau = 5) with the straightforward libtorch loop, from the
+ * same initial weights and on the same samples, with the best settings of libtorch's threads. Both must compute the
+ * same weights before anything is timed.
+ */
+public final class RoundBench {
+    /** Samples of each contender. */
+    public static final int ROUNDS = 9;
+
+    private static final String MNIST = "mnist";
+    private static final String CIFAR_CNN = "cifar-cnn";
+
+    /** The names of the tasks. */
+    public static final List<String> TASKS = List.of(MNIST, CIFAR_CNN);
+
+    /** The number of rounds per sample; start and end of a run are not part of its rounds. */
+    private static final int MNIST_ROUNDS = 20;
+
+    /**
+     * The tolerance relative to the change of the weights: five Newton-Schulz steps amplify rounding errors about 500
+     * times.
+     */
+    private static final double TOLERANCE = 1e-4;
+
+    /** The tolerance relative to the effect of an ulp of the initial weights. */
+    private static final double ULPS = 2;
+
+    private final Device device;
+    private final int rounds;
+    private final TurnListener listener;
+    private final List<String> notes = new ArrayList<>();
+
+    private RoundBench(Device device, int rounds, TurnListener listener) {
+        this.device = device;
+        this.rounds = rounds;
+        this.listener = listener;
+    }
+
+    /**
+     * Runs the benchmark.
+     *
+     * @param rounds samples of each contender
+     * @param tasks some of {@link #TASKS}
+     */
+    public static BenchReport run(Device device, int rounds, List<String> tasks, TurnListener listener) {
+        return run(
+                device, rounds, listener, tasks.stream().map(RoundBench::task).toList());
+    }
+
+    private static RoundTask task(String name) {
+        return switch (name) {
+            case MNIST -> RoundTask.mnist(MNIST_ROUNDS);
+            case CIFAR_CNN -> RoundTask.cifarCnn(CifarCnn.Sizes.paper(), 64);
+            default -> throw new IllegalArgumentException("unknown task %s; the tasks are %s".formatted(name, TASKS));
+        };
+    }
+
+    static BenchReport run(Device device, int rounds, TurnListener listener, List<RoundTask> tasks) {
+        var bench = new RoundBench(device, rounds, listener);
+        var rows = new ArrayList<BenchReport.Row>();
+        for (RoundTask task : tasks) {
+            for (RoundTask.Algorithm algorithm : task.algorithms()) {
+                rows.addAll(bench.contest(task, algorithm));
+            }
+        }
+        return new BenchReport(
+                "round",
+                device.toString(),
+                """
+                A round of %d clients with %d steps; ratio = the loop's time relative to ours (> 1: ours is faster). \
+                libtorch's thread settings near the best are measured.""".formatted(RoundTask.CLIENTS, RoundTask.TAU),
+                List.copyOf(rows),
+                List.copyOf(bench.notes));
+    }
+
+    private List<BenchReport.Row> contest(RoundTask task, RoundTask.Algorithm algorithm) {
+        float[] initial =
+                Initialization.uniform(task.network().layout(), RoundTask.SEED).toArray();
+        int steps = task.rounds() * RoundTask.TAU;
+        try (var loop = new TorchRounds(
+                task.network(),
+                task.loss(),
+                RoundTask.CLIENTS,
+                task.risk(),
+                RoundTask.SEED,
+                Coefficients.jordan(5).steps())) {
+            TorchPeer.use(new TorchPeer.Threads(1, 1));
+            String what = "%s, %s".formatted(task.name(), algorithm.method().name());
+            listener.onTurn(what + ": whether both sides give the same weights", 0, 1);
+            requireSame(task, algorithm, loop, initial);
+
+            // The parts of each contender's last run.
+            Map<String, Map<String, Double>> parts = new LinkedHashMap<>();
+            String us = "fedcomuon, %d threads".formatted(device.threads());
+            var contest = new Interleaved(what, listener)
+                    .add(
+                            us,
+                            () -> OpenBlasLibrary.setThreads(1),
+                            () -> parts.put(us, ours(task, algorithm.method(), steps)));
+            var settings = new LinkedHashMap<String, TorchPeer.Threads>();
+            for (TorchPeer.Threads threads : TorchPeer.settings(device.threads())) {
+                String name = "libtorch loop, %s".formatted(threads);
+                settings.put(name, threads);
+                contest.add(
+                        name,
+                        () -> TorchPeer.use(threads),
+                        () -> parts.put(
+                                name, theirs(loop, () -> algorithm.peer().run(loop, initial, steps))));
+            }
+            Map<String, Timing> timings = contest.measure(Math.min(rounds, task.mostSamples()), settings.keySet());
+            double our = timings.get(us).median();
+            var rows = new ArrayList<BenchReport.Row>();
+            timings.forEach((name, timing) -> rows.add(new BenchReport.Row(
+                    what + ": " + name,
+                    timing.median() / task.rounds(),
+                    timing.spread(),
+                    0,
+                    timing.median() / our,
+                    parts.get(name))));
+            OpenBlasLibrary.setThreads(1);
+            return rows;
+        }
+    }
+
+    private Map<String, Double> ours(RoundTask task, Method method, int steps) {
+        var done = new ArrayList<Round>();
+        train(
+                task,
+                method,
+                Initialization.uniform(task.network().layout(), RoundTask.SEED).toArray(),
+                steps,
+                done::add);
+        Round all = done.getLast();
+        double track = all.stepSeconds() - all.gradientSeconds() - all.orthogonalizeSeconds() - all.exchangeSeconds();
+        return parts(all.seconds(), all.gradientSeconds(), track, all.orthogonalizeSeconds(), all.exchangeSeconds());
+    }
+
+    private static Map<String, Double> theirs(TorchRounds loop, Runnable work) {
+        loop.takeSplit();
+        long start = System.nanoTime();
+        work.run();
+        double seconds = (System.nanoTime() - start) * 1e-9;
+        TorchRounds.Split split = loop.takeSplit();
+        return parts(seconds, split.gradient, split.track, split.orthogonalize, split.average);
+    }
+
+    private static Map<String, Double> parts(
+            double all, double gradient, double track, double orthogonalize, double average) {
+        var parts = new LinkedHashMap<String, Double>();
+        parts.put("gradient", gradient / all);
+        parts.put("track", track / all);
+        parts.put("orthogonalize", orthogonalize / all);
+        parts.put("average", average / all);
+        parts.put("other", 1 - (gradient + track + orthogonalize + average) / all);
+        return parts;
+    }
+
+    private Result train(RoundTask task, Method method, float[] initial, int iterations, Consumer<Round> onRound) {
+        try {
+            return Federation.of(task.problem(), method)
+                    .devices(device.name())
+                    .threads(device.threads())
+                    .workers(device.threads())
+                    .iterations(iterations)
+                    .tau(RoundTask.TAU)
+                    .seed(RoundTask.SEED)
+                    .initial(initial)
+                    .listener(new Listener() {
+                        @Override
+                        public void onRound(Round round) {
+                            onRound.accept(round);
+                        }
+                    })
+                    .build()
+                    .run();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted while measuring", e);
+        }
+    }
+
+    /**
+     * Requires that both sides compute the same weights after a round. Where a round amplifies an ulp beyond the
+     * tolerance, they must agree after a step, and after a round differ by no more than an ulp of the initial weights
+     * changes ours.
+     */
+    private void requireSame(RoundTask task, RoundTask.Algorithm algorithm, TorchRounds loop, float[] initial) {
+        double round = difference(task, algorithm, loop, initial, RoundTask.TAU);
+        if (round <= TOLERANCE) {
+            return;
+        }
+        double step = difference(task, algorithm, loop, initial, 1);
+        var next = new float[initial.length];
+        for (int i = 0; i < next.length; i++) {
+            next[i] = Math.nextUp(initial[i]);
+        }
+        double ulp = difference(
+                initial,
+                weights(task, algorithm, initial, RoundTask.TAU),
+                weights(task, algorithm, next, RoundTask.TAU));
+        String found = String.format(
+                Locale.ROOT,
+                "%s, %s: relative to the change of the weights, the two sides differ by %.2g after a"
+                        + " step and by %.2g after a round; ours differs by"
+                        + " %.2g from itself when the initial weights are changed by an ulp",
+                task.name(),
+                algorithm.method().name(),
+                step,
+                round,
+                ulp);
+        if (!(step <= TOLERANCE && round <= ULPS * ulp)) {
+            throw new IllegalStateException(found);
+        }
+        notes.add(found);
+    }
+
+    private double difference(
+            RoundTask task, RoundTask.Algorithm algorithm, TorchRounds loop, float[] initial, int steps) {
+        return difference(
+                initial,
+                weights(task, algorithm, initial, steps),
+                algorithm.peer().run(loop, initial, steps));
+    }
+
+    private float[] weights(RoundTask task, RoundTask.Algorithm algorithm, float[] initial, int steps) {
+        return train(task, algorithm.method(), initial, steps, round -> {})
+                .weights()
+                .values()
+                .toArray();
+    }
+
+    /** Returns the difference relative to the change of our weights. */
+    private static double difference(float[] initial, float[] ours, float[] theirs) {
+        double difference = 0;
+        double way = 0;
+        for (int i = 0; i < initial.length; i++) {
+            difference += Math.pow((double) ours[i] - theirs[i], 2);
+            way += Math.pow((double) ours[i] - initial[i], 2);
+        }
+        return Math.sqrt(difference / way);
+    }
+}

@@ -1,0 +1,104 @@
+package org.fedcomuon.bench;
+
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import org.fedcomuon.problem.Layout;
+
+/**
+ * The work of a device in a round of FedCoMuon or FedCoMuon-VR, part by part.
+ *
+ * @param layout of the parameters; d is 1
+ * @param gradient one evaluation of one client
+ * @param reduced whether it is FedCoMuon-VR, which evaluates twice
+ * @param clients of all devices
+ * @param tau steps per round
+ * @param schulzSteps of Newton-Schulz
+ */
+record RoundWork(Layout layout, GradientWork gradient, boolean reduced, int clients, int tau, int schulzSteps) {
+    /** The parts of a step. */
+    enum Part {
+        GRADIENT,
+        TRACK,
+        ORTHOGONALIZE,
+        AVERAGE;
+
+        @Override
+        public String toString() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+    }
+
+    /** The number of variables of the size of the model per client. */
+    private static final int VARIABLES = 3;
+
+    private static final int VARIABLES_REDUCED = 6;
+
+    /** Returns the work of a step for the given number of clients of one device. */
+    Map<Part, WorkList> step(int own) {
+        var parts = new EnumMap<Part, WorkList>(Part.class);
+        parts.put(Part.GRADIENT, gradient.work().times((double) own * evaluations()));
+        parts.put(Part.TRACK, track(own));
+        parts.put(Part.ORTHOGONALIZE, MuonWork.step(layout, own, schulzSteps));
+        return parts;
+    }
+
+    /**
+     * Returns all steps of a round on one of the devices. In the first step all clients have the same weights and
+     * momentum, so it is computed once and copied.
+     */
+    Map<Part, WorkList> round(int devices) {
+        int own = Math.ceilDiv(clients, devices);
+        Map<Part, WorkList> step = step(own);
+        var parts = new EnumMap<Part, WorkList>(Part.class);
+        parts.put(Part.GRADIENT, step.get(Part.GRADIENT).times(tau));
+        // At the end the weights are checked.
+        parts.put(Part.TRACK, step.get(Part.TRACK).times(tau).and(FusedWork.allFinite((double) own * layout.length())));
+        WorkList first = MuonWork.step(layout, 1, schulzSteps);
+        if (own > 1) {
+            first = first.and(FusedWork.ema((double) (own - 1) * layout.length()));
+        }
+        parts.put(Part.ORTHOGONALIZE, first.and(step.get(Part.ORTHOGONALIZE).times(tau - 1)));
+        WorkList average = ExchangeWork.average(layout.length(), clients, devices);
+        parts.put(Part.AVERAGE, average.and(average)); // W and M
+        return parts;
+    }
+
+    int evaluations() {
+        return reduced ? 2 : 1;
+    }
+
+    /** Returns the work of trackers and momentum, and of the check for NaN in the values of the clients. */
+    private WorkList track(int own) {
+        double n = (double) own * layout.length();
+        WorkList value = WorkList.of(KernelWork.fromHost("values from the host", 4.0 * own));
+        WorkList ask = WorkList.of(KernelWork.tiny("values to the host", 1));
+        WorkList evaluated = value.and(FusedWork.allFinite(own)).and(FusedWork.allFinite(n));
+        WorkList outer = ask.and(value).and(FusedWork.allFinite(own));
+        if (!reduced) {
+            return WorkList.concat(List.of(evaluated, FusedWork.ema(own), outer, FusedWork.compose(n, 1)));
+        }
+        return WorkList.concat(List.of(
+                evaluated,
+                evaluated,
+                FusedWork.ema(own), // u' = u
+                FusedWork.storm(own), // u'
+                outer,
+                outer,
+                FusedWork.ema(own), // u = u'
+                FusedWork.storm(own), // v
+                FusedWork.project(own),
+                FusedWork.storm(n), // H
+                FusedWork.projectCompose(n, 1),
+                FusedWork.ema(n))); // Wold = W
+    }
+
+    /** Returns the size of the method's variables on one of the devices, in bytes. */
+    double variableBytes(int devices) {
+        return (reduced ? VARIABLES_REDUCED : VARIABLES)
+                * (double) Math.ceilDiv(clients, devices)
+                * layout.length()
+                * Float.BYTES;
+    }
+}

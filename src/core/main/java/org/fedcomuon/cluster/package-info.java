@@ -1,0 +1,12 @@
+/**
+ * Federations whose clients are in several processes, with results that are bit-identical to those of one process.
+ * {@link org.fedcomuon.cluster.InProcessCluster} is where to start, without an engine;
+ * {@link org.fedcomuon.federation.Federation.Builder#cluster} takes a member.
+ *
+ * <p>To connect members in another way, implement {@link org.fedcomuon.cluster.Cluster} with
+ * {@link org.fedcomuon.cluster.OrderedMean} and {@link org.fedcomuon.cluster.WireFormat}.
+ */
+@NullMarked
+package org.fedcomuon.cluster;
+
+import org.jspecify.annotations.NullMarked;

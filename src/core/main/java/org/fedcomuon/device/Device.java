@@ -1,0 +1,289 @@
+package org.fedcomuon.device;
+
+import java.util.Optional;
+import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
+
+/**
+ * A device that holds buffers and runs the update rules of the paper on them, all of its clients in one call.
+ *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="device"}
+ *
+ * <p>Every operation is deterministic: results are bit-identical whatever the number of threads. Operands that are
+ * written must not overlap any other operand. An operation that refuses its operands has written nothing.
+ *
+ * <p>Not thread-safe; confined to the device thread, the platform thread that opened it ({@link Devices#open(String)}).
+ * Only {@link #liveBytes}, {@link #peakBytes} and the names may be called by other threads. See the package for the
+ * rules of lifetimes.
+ */
+public sealed interface Device extends AutoCloseable permits NativeDevice {
+    /** Returns the name by which it was opened, such as {@code cpu:0}. */
+    String name();
+
+    /** Returns the manufacturer's name of the model. */
+    String model();
+
+    /** Returns the number of threads that work on an operation; not used by a GPU. */
+    int threads();
+
+    /** Returns the vector instructions in use; {@link InstructionSet#AUTO} on a GPU. */
+    InstructionSet instructionSet();
+
+    /**
+     * Returns whether its memory is the host's, so that {@link Buffer#segment} can be read and written. On a GPU it is
+     * not: values are copied, or pass through a {@link Buffer.Mirror}.
+     */
+    boolean isHost();
+
+    /**
+     * Waits until all operations of this device are done. On the CPU they always are.
+     *
+     * @throws DeviceException.Fault when one of them failed
+     */
+    void synchronize();
+
+    /** Creates an event on the stream of this device. */
+    StreamEvent event();
+
+    /** Makes later operations of this device wait for the event, which may be of another device. */
+    void await(StreamEvent event);
+
+    /** Creates a stream for copies that run concurrently with the operations of this device. */
+    CopyStream copyStream();
+
+    /**
+     * Allocates zeroed memory.
+     *
+     * @param label its name in messages
+     * @throws DeviceException.OutOfMemory when there is not enough memory
+     */
+    Buffer allocate(String label, ElementType type, long length);
+
+    /** Returns the bytes of all open buffers. */
+    long liveBytes();
+
+    /**
+     * Returns the most bytes it has held at once, including workspaces. What a library allocates by itself is not
+     * counted.
+     */
+    long peakBytes();
+
+    /**
+     * Returns the matrix products of this device. *
+     *
+     * @throws DeviceException.Unsupported when the device has no library for them; the message has the reason
+     */
+    Blas blas();
+
+    /**
+     * Returns the matrix decompositions of this device. *
+     *
+     * @throws DeviceException.Unsupported when the device has no library for them; the message has the reason
+     */
+    Solver solver();
+
+    /** Computes {@code y = a x + (1-a) y}; with a = 1, y is not read. */
+    void ema(double a, Batch x, Batch y);
+
+    /**
+     * Computes {@code M = (1-b) M + b H (v kron I)} without forming the Kronecker product. H holds the d blocks of a
+     * client one after the other, each as long as M; v holds d weights. With b = 1, M is not read.
+     */
+    void composeMomentum(double b, Batch h, Batch v, Batch m);
+
+    /**
+     * Computes {@code H = Gnew + (1-g)(H - Gold)}; {@code norms} (FLOAT64, one element per client) receives each
+     * client's Frobenius norm of the result.
+     */
+    void storm(double g, Batch gNew, Batch gOld, Batch h, Batch norms);
+
+    /**
+     * Scales each client's H onto the ball of {@code radius}, given the norms from {@link #storm}, then does
+     * {@link #composeMomentum}, in one pass over H.
+     *
+     * @param radius positive; infinity for no projection
+     * @throws DeviceException.NotFinite when a norm is not finite
+     */
+    void projectComposeMomentum(double radius, Batch norms, double b, Batch h, Batch v, Batch m);
+
+    /**
+     * Computes {@code x = min(1, radius/norm) x}: scales each client's x onto the ball of {@code radius}, given the
+     * norms from {@link #norm} or {@link #storm}. A client inside the ball is not written.
+     *
+     * @param radius positive; infinity for no projection
+     * @throws DeviceException.NotFinite when a norm is not finite; nothing is written then
+     */
+    void project(double radius, Batch norms, Batch x);
+
+    /**
+     * Orthogonalizes every small matrix of every client by Newton-Schulz; {@code o} may be {@code m} itself.
+     *
+     * @throws DeviceException.NotFinite when a matrix has NaN or infinity; nothing is written then
+     */
+    void newtonSchulz(NewtonSchulzSpec what, Batch m, Batch o);
+
+    /** Computes {@code W -= eta scale O} with the O of {@link #newtonSchulz}, which is not stored. */
+    void newtonSchulzStep(NewtonSchulzSpec what, Batch m, double eta, Batch w);
+
+    /**
+     * Computes {@code y = x / (||x|| divisor)}, the start of Newton-Schulz; y may be x.
+     *
+     * @throws DeviceException.NotFinite when a client's x has NaN or infinity; nothing is written then
+     */
+    void normalize(double divisor, Batch x, Batch y);
+
+    /**
+     * Computes {@code out = factor A B}. *
+     *
+     * @param symmetric whether the result is symmetric, which halves the work: X X^T, or symmetric matrices that
+     *     commute
+     * @param out row-major without gaps, apart from the operands
+     */
+    default void multiply(double factor, MatrixBatch a, MatrixBatch b, boolean symmetric, MatrixBatch out) {
+        multiply(Precision.FP32, factor, a, b, symmetric, out);
+    }
+
+    /**
+     * Computes the same in at least the given precision: what is too small for tensor cores is computed in fp32.
+     *
+     * @throws DeviceException.Unsupported when this device does not {@linkplain #requirePrecision have} it
+     */
+    void multiply(Precision precision, double factor, MatrixBatch a, MatrixBatch b, boolean symmetric, MatrixBatch out);
+
+    /** Computes {@code out = factor A B + baseFactor base}; base has the shape of out, and may be A or B. */
+    default void multiply(
+            double factor,
+            MatrixBatch a,
+            MatrixBatch b,
+            double baseFactor,
+            MatrixBatch base,
+            boolean symmetric,
+            MatrixBatch out) {
+        multiply(Precision.FP32, factor, a, b, baseFactor, base, symmetric, out);
+    }
+
+    /** Computes the same in at least the given precision. */
+    void multiply(
+            Precision precision,
+            double factor,
+            MatrixBatch a,
+            MatrixBatch b,
+            double baseFactor,
+            MatrixBatch base,
+            boolean symmetric,
+            MatrixBatch out);
+
+    /**
+     * Checks that {@link #multiply} supports a precision: {@link Precision#FP32} always, others on a GPU with cuBLAS.
+     *
+     * @throws DeviceException.Unsupported when it does not
+     */
+    void requirePrecision(Precision precision);
+
+    /** Returns the library by which {@link #multiply} computes large products, for logs and reports. */
+    String multipliesBy();
+
+    /**
+     * Copies x to y, each with strides of its own: transposed, padded or cut out of a larger matrix. Any element type.
+     */
+    void rearrange(MatrixBatch x, MatrixBatch y);
+
+    /** Replaces every client's x by the mean of all, summed in double precision in client order. */
+    void average(Batch x);
+
+    /**
+     * Replaces every client's x by the weighted mean. A client of weight 0 receives it without contributing.
+     *
+     * @param weights one per client, not negative, with a positive sum
+     */
+    void average(Batch x, double[] weights);
+
+    /** Moves parameters that are not matrices along their momentum. */
+    void vectorStep(StepRule rule, double eta, Batch m, Batch w);
+
+    /**
+     * Does the server's step of FedAdam and FedYogi: {@code m = beta1 m + (1-beta1) delta}, then v by {@code rule},
+     * then {@code w += eta m / (sqrt(v) + epsilon)}, in one pass. Does not check for NaN or infinity.
+     *
+     * @param beta1 in [0, 1)
+     * @param beta2 in [0, 1)
+     * @param epsilon positive
+     * @param delta the clients' mean change
+     * @param v not negative
+     */
+    void adaptiveStep(
+            AdaptiveRule rule,
+            double beta1,
+            double beta2,
+            double epsilon,
+            double eta,
+            Batch delta,
+            Batch m,
+            Batch v,
+            Batch w);
+
+    /**
+     * Sets {@code y} to the k elements of each client's x of largest magnitude, and zeros elsewhere; among equal
+     * magnitudes the lower index wins. y may be x.
+     *
+     * @param k from 0 to the length of x
+     * @throws DeviceException.NotFinite when x has NaN or infinity; nothing is written then
+     */
+    void topK(long k, Batch x, Batch y);
+
+    /**
+     * Computes each client's Euclidean norm, accumulated in double precision, into {@code norms} (FLOAT64, one element
+     * per client).
+     */
+    void norm(Batch x, Batch norms);
+
+    /** Returns the position of the first NaN or infinity in client order. */
+    Optional<Position> firstNotFinite(Batch x);
+
+    /** Frees all memory. Buffers that are still open are reported and closed. Closing twice does nothing. */
+    @Override
+    void close();
+
+    /**
+     * Where in a batch something is: client, block (a matrix of the client) and element, each -1 where it does not
+     * apply.
+     */
+    record Position(long client, long block, long index) {}
+
+    /** How a parameter that is not a matrix moves along its momentum m. */
+    enum StepRule {
+        /** {@code w -= eta m}. */
+        PLAIN(FedComuonNative.FCM_STEP_PLAIN()),
+        /** {@code w -= eta m / ||m||}, the vector's counterpart of an orthogonalized step; zero m is no step. */
+        NORMALIZED(FedComuonNative.FCM_STEP_NORMALIZED());
+
+        private final int code;
+
+        StepRule(int code) {
+            this.code = code;
+        }
+
+        int code() {
+            return code;
+        }
+    }
+
+    /** How the server of FedOpt (Reddi et al., 2021) keeps the second moment v of the clients' mean change. */
+    enum AdaptiveRule {
+        /** {@code v = beta2 v + (1-beta2) delta^2}. */
+        ADAM(FedComuonNative.FCM_ADAM()),
+        /**
+         * {@code v = v - (1-beta2) delta^2 sign(v - delta^2)}: moves by no more than the square of the change itself.
+         */
+        YOGI(FedComuonNative.FCM_YOGI());
+
+        private final int code;
+
+        AdaptiveRule(int code) {
+            this.code = code;
+        }
+
+        int code() {
+            return code;
+        }
+    }
+}

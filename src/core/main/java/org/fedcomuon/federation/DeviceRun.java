@@ -1,0 +1,326 @@
+package org.fedcomuon.federation;
+
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.Objects;
+import java.util.Optional;
+import org.fedcomuon.cluster.Cluster;
+import org.fedcomuon.device.Device;
+import org.fedcomuon.device.Devices;
+import org.fedcomuon.device.InstructionSet;
+import org.fedcomuon.format.SafetensorsFile;
+import org.fedcomuon.method.ClientFault;
+import org.fedcomuon.method.Clients;
+import org.fedcomuon.method.Method;
+import org.fedcomuon.method.Variable;
+import org.fedcomuon.problem.Floats;
+import org.fedcomuon.problem.Point;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A run as one device does it: all steps, for its own clients, with an exchange with the other devices, or members of a
+ * cluster, at every synchronization. What is done once for all, such as notifying listeners, is done by the first.
+ */
+final class DeviceRun {
+    private final Setup setup;
+    private final SharedState shared;
+    private final RunMonitor monitor;
+    private final int self; // of the devices here
+    private final int member; // of all that share the clients
+    private final @Nullable SafetensorsFile resumed;
+
+    // Confined to the device thread, from here on.
+    private @Nullable Variable virtual; // for the average at a step that is no exchange
+    private @Nullable MemorySegment average; // where the host sees it, if the device's memory is not the host's
+    private boolean[] admitted = {};
+    private Optional<Path> lastCheckpoint = Optional.empty();
+
+    DeviceRun(Setup setup, SharedState shared, RunMonitor monitor, int self, @Nullable SafetensorsFile resumed) {
+        this.setup = setup;
+        this.shared = shared;
+        this.monitor = monitor;
+        this.self = self;
+        this.member = setup.cluster().map(Cluster::self).orElse(self);
+        this.resumed = resumed;
+    }
+
+    /**
+     * Runs all steps. The result of device 0 is that of the run; the others return the same, with weights of their own.
+     */
+    Result run() {
+        int devices = setup.devices().size();
+        try (Device device = Devices.open(
+                        setup.devices().get(self), Math.max(1, setup.threads() / devices), InstructionSet.AUTO);
+                Clients clients = new Clients(
+                        device,
+                        setup.problem(),
+                        setup.placement().clients().get(member),
+                        setup.seed(),
+                        setup.policy(),
+                        this::fault,
+                        Math.max(1, setup.workers() / devices));
+                Exchange server = new Exchange(shared, self, clients, setup, monitor)) {
+            try {
+                return run(clients, server);
+            } catch (Throwable e) {
+                shared.barrier.abort(); // or those that wait there for this device would keep it waiting below
+                throw e;
+            } finally {
+                server.leave();
+            }
+        }
+    }
+
+    private Result run(Clients clients, Exchange server) {
+        Method.Replica replica = setup.method().on(clients);
+        long t = begin(clients, server, replica);
+        if (leads()) {
+            monitor.started(setup.start(t, server.bytes()));
+        }
+        if (resumed == null) {
+            evaluate(t, clients, server); // a run that goes on has done so before its checkpoint
+        }
+        boolean stopped = false;
+        while (t < setup.iterations() && !stopped) {
+            step(new Method.Step(t, setup.tau(), setup.iterations()), clients, server, replica);
+            t++;
+            stopped = agreeToStop();
+            if (setup.store().isPresent() && (stopped || isCheckpointDue(t))) {
+                save(setup.store().get(), t, clients, server);
+            }
+        }
+        clients.requireConverging(clients.weights());
+        return result(t, stopped && t < setup.iterations(), clients, server);
+    }
+
+    private boolean isCheckpointDue(long done) {
+        return done == setup.iterations() || done % (setup.checkpointEvery() * setup.tau()) == 0;
+    }
+
+    /** Sets the initial state, or that of the checkpoint. Returns the number of steps done before. */
+    private long begin(Clients clients, Exchange server, Method.Replica replica) {
+        if (resumed == null) {
+            for (int k = 0; k < clients.count(); k++) {
+                clients.weights()
+                        .buffer()
+                        .copyIn(k * clients.n(), setup.initial().segment());
+            }
+            admitted = new boolean[clients.count()];
+            Arrays.fill(admitted, true);
+            clients.timed(Clients.Phase.STEP, () -> replica.initialize(server));
+            return 0;
+        }
+        var counters = Checkpoint.Counters.of(resumed);
+        server.resume(counters.communicatedBytes(), counters.roundTrips());
+        admitted = admitted(counters.step() / setup.tau(), clients);
+        clients.admit(Checkpoint.read(resumed, clients, setup.problem().clients(), admitted));
+        return counters.step();
+    }
+
+    private boolean[] admitted(long round, Clients clients) {
+        boolean[] all = setup.participation().of(round);
+        var here = new boolean[clients.count()];
+        for (int k = 0; k < here.length; k++) {
+            here[k] = all[clients.number(k)];
+        }
+        return here;
+    }
+
+    private void step(Method.Step t, Clients clients, Exchange server, Method.Replica replica) {
+        clients.enter(t.t());
+        if (t.startsRound()) {
+            admitted = admitted(t.round(), clients);
+            clients.admit(admitted);
+            clients.forgetLosses();
+        }
+        clients.timed(Clients.Phase.STEP, () -> replica.step(t, server));
+        if (t.isSync()) {
+            clients.requireConverging(clients.weights());
+        }
+        long done = t.t() + 1;
+        if (leads()) {
+            monitor.tell(listener -> listener.onStep(done));
+            if (t.isSync()) {
+                var round = new Round(
+                        t.round(),
+                        done,
+                        server.participants(),
+                        setup.participation().count() - server.participants(),
+                        server.bytes(),
+                        server.roundTrips(),
+                        monitor.seconds(),
+                        shared.seconds(Clients.Phase.STEP),
+                        shared.seconds(Clients.Phase.GRADIENT),
+                        shared.seconds(Clients.Phase.ORTHOGONALIZE),
+                        shared.seconds(Clients.Phase.EXCHANGE),
+                        Arrays.stream(shared.losses).boxed().toList(),
+                        shared.seconds);
+                monitor.round(round);
+            }
+        }
+        evaluateIfDue(done, clients, server);
+    }
+
+    private void fault(ClientFault fault) {
+        monitor.fault(fault);
+        if (setup.cluster().isPresent() && !leads()) {
+            shared.faults.add(fault); // who leads will hear of it
+        }
+    }
+
+    /** Returns whether this device notifies listeners, evaluates and writes: one of all devices and members does. */
+    private boolean leads() {
+        return member == 0;
+    }
+
+    /**
+     * Returns whether to stop. Only the first device reads the stop flag, so that all stop after the same step; members
+     * of a cluster know it since their last exchange.
+     */
+    private boolean agreeToStop() {
+        if (setup.cluster().isPresent()) {
+            return shared.stop;
+        }
+        if (self == 0) {
+            shared.stop = monitor.isStopping();
+        }
+        shared.barrier.await();
+        boolean stop = shared.stop;
+        if (shared.devices() > 1) {
+            shared.barrier.await(); // all have read it
+        }
+        return stop;
+    }
+
+    private void evaluateIfDue(long step, Clients clients, Exchange server) {
+        if (step == setup.iterations() || (setup.evaluateEvery() > 0 && step % setup.evaluateEvery() == 0)) {
+            evaluate(step, clients, server);
+        }
+    }
+
+    private void evaluate(long step, Clients clients, Exchange server) {
+        if (setup.evaluator().isEmpty()) {
+            return;
+        }
+        Point average = average(clients, server);
+        if (leads()) {
+            var event = new EvaluationEvent();
+            event.begin();
+            var metrics = new LinkedHashMap<String, Double>();
+            clients.timed(Clients.Phase.EVALUATE, () -> {
+                try {
+                    metrics.putAll(setup.evaluator().get().evaluate(step, average));
+                } catch (RuntimeException e) {
+                    throw e;
+                } catch (Exception e) {
+                    throw new Evaluation.FailedException(step, e);
+                }
+            });
+            var evaluation = new Evaluation(
+                    step,
+                    step / setup.tau(),
+                    metrics,
+                    server.bytes(),
+                    monitor.seconds(),
+                    shared.seconds(Clients.Phase.STEP),
+                    shared.seconds(Clients.Phase.GRADIENT),
+                    shared.seconds(Clients.Phase.ORTHOGONALIZE),
+                    shared.seconds(Clients.Phase.EXCHANGE),
+                    clients.seconds(Clients.Phase.EVALUATE));
+            monitor.evaluation(event, evaluation);
+        }
+        shared.barrier.await(); // no device works beside an evaluation
+    }
+
+    /** Returns the average of the clients' W without changing the run's state. Valid until the next call. */
+    private Point average(Clients clients, Exchange server) {
+        if (virtual == null) {
+            virtual = clients.scratch("average W", clients.n());
+        }
+        Variable w = clients.weights();
+        virtual.buffer().copyFrom(w.buffer(), 0, 0, w.buffer().length());
+        server.mean(virtual);
+        long bytes = clients.n() * Float.BYTES;
+        if (clients.device().isHost()) {
+            return new Point(
+                    clients.layout(), Floats.of(virtual.buffer().segment().asSlice(0, bytes)));
+        }
+        if (average == null) {
+            average = Floats.zeros(clients.n()).segment();
+        }
+        virtual.buffer().copyOut(0, average);
+        return new Point(clients.layout(), Floats.of(average));
+    }
+
+    private void save(CheckpointStore store, long step, Clients clients, Exchange server) {
+        var event = new CheckpointEvent();
+        event.begin();
+        if (setup.cluster().isPresent()) {
+            saveAsMember(event, store, step, clients, server);
+        } else if (self == 0) {
+            var counters = new Checkpoint.Counters(step, server.bytes(), server.roundTrips(), monitor.faults());
+            try (var pending = Checkpoint.begin(store, setup, counters, clients)) {
+                shared.pending = pending;
+                writeTogether(pending, clients);
+                committed(event, step, pending.commit());
+            }
+        } else {
+            writeTogether(null, clients);
+        }
+    }
+
+    /** The other members write pieces, which the first merges when all are there. */
+    private void saveAsMember(
+            CheckpointEvent event, CheckpointStore store, long step, Clients clients, Exchange server) {
+        if (!leads()) {
+            CheckpointPiece.write(store, step, member, clients, admitted);
+        }
+        server.await();
+        if (leads() && CheckpointPiece.areDone(store, step, setup.members())) {
+            committed(event, step, store.file(step)); // before this member was lost and started again
+        } else if (leads()) {
+            var counters = new Checkpoint.Counters(step, server.bytes(), server.roundTrips(), monitor.faults());
+            try (var pending = Checkpoint.begin(store, setup, counters, clients)) {
+                Checkpoint.write(pending::write, clients, admitted, clients::number, true);
+                for (int other = 1; other < setup.members(); other++) {
+                    CheckpointPiece.copy(
+                            store, step, other, setup.placement().clients().get(other), pending);
+                }
+                committed(event, step, pending.commit());
+            }
+            CheckpointPiece.deleteUpTo(store, step);
+        }
+    }
+
+    private void committed(CheckpointEvent event, long step, Path file) {
+        lastCheckpoint = Optional.of(file);
+        monitor.checkpoint(event, step, file);
+    }
+
+    /** Device 0 creates the file; no device continues before all have written. */
+    private void writeTogether(CheckpointStore.@Nullable Pending own, Clients clients) {
+        shared.barrier.await();
+        CheckpointStore.Pending pending = own != null ? own : Objects.requireNonNull(shared.pending);
+        Checkpoint.write(pending::write, clients, admitted, clients::number, clients.number(0) == 0);
+        shared.barrier.await();
+    }
+
+    private Result result(long step, boolean stopped, Clients clients, Exchange server) {
+        Point average = average(clients, server);
+        Floats copy = Floats.zeros(clients.n());
+        copy.segment().copyFrom(average.values().segment());
+        return new Result(
+                step,
+                stopped,
+                new Point(clients.layout(), copy),
+                Sha256.of(copy.segment()),
+                server.bytes(),
+                server.roundTrips(),
+                monitor.faults(),
+                monitor.seconds(),
+                server.title(),
+                lastCheckpoint);
+    }
+}

@@ -1,0 +1,539 @@
+package org.fedcomuon.federation;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.IntStream;
+import org.fedcomuon.cluster.Cluster;
+import org.fedcomuon.cluster.MemberFailedException;
+import org.fedcomuon.device.DeviceException;
+import org.fedcomuon.format.SafetensorsFile;
+import org.fedcomuon.method.ClientFault;
+import org.fedcomuon.method.ClientFaultException;
+import org.fedcomuon.method.Method;
+import org.fedcomuon.problem.Floats;
+import org.fedcomuon.problem.Problem;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A method on a problem: T local steps in rounds of tau, over any list of devices. Results are bit-identical for every
+ * list of devices.
+ *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="federation"}
+ *
+ * <p>A run with checkpoints can be resumed from them: {@snippet file="org/fedcomuon/SnippetsIT.java" region="resume"}
+ *
+ * <p>Thread-safe. {@link #run} may be called once, and starts a platform thread for each device.
+ */
+public final class Federation {
+    private final Setup setup;
+    private final List<Listener> listeners;
+    private final ThreadGroup own = new ThreadGroup("federation");
+    private @Nullable RunMonitor monitor;
+    private boolean stopBeforeStart;
+
+    private Federation(Setup setup, List<Listener> listeners) {
+        this.setup = setup;
+        this.listeners = listeners;
+    }
+
+    /** Starts describing a run. */
+    public static Builder of(Problem problem, Method method) {
+        return new Builder(problem, method);
+    }
+
+    /**
+     * Runs to the end, or until {@link #stop}.
+     *
+     * @throws CheckpointException when the run cannot be resumed from the given checkpoint, or cannot write one
+     * @throws ClientFaultException when a client fails and the policy is to fail
+     * @throws org.fedcomuon.method.DivergedException when the numbers leave the range of floats
+     * @throws InterruptedException when the calling thread is interrupted; the run has then stopped as by {@link #stop}
+     */
+    public Result run() throws InterruptedException {
+        if (!setup.cluster().map(Cluster::isRejoining).orElse(false)) {
+            setup.store().ifPresent(this::requireOwn);
+        }
+        @Nullable
+        SafetensorsFile resumed =
+                setup.resume().map(path -> Checkpoint.open(path, setup)).orElse(null);
+        try {
+            long faults = resumed == null ? 0 : Checkpoint.Counters.of(resumed).faults();
+            RunMonitor mine = begin(faults);
+            try {
+                setup.method().warnings(setup.iterations(), setup.tau()).forEach(mine::warn);
+                Result result = run(mine, resumed);
+                mine.ended(result);
+                return result;
+            } catch (RuntimeException | Error | InterruptedException e) {
+                mine.failed(e);
+                throw e;
+            }
+        } finally {
+            if (resumed != null) {
+                Checkpoint.close(resumed);
+            }
+        }
+    }
+
+    /**
+     * Runs in the background, on threads of its own. May be called once, instead of {@link #run}.
+     *
+     * @return a handle to wait for the run and to stop it
+     */
+    public FederationRun start() {
+        return new FederationRun(this, setup.name());
+    }
+
+    /** A later checkpoint of an older run would be taken for the newest of this one. */
+    private void requireOwn(CheckpointStore store) {
+        Optional<Path> resume = setup.resume().map(path -> path.toAbsolutePath().normalize());
+        Path directory = store.directory().toAbsolutePath().normalize();
+        if (store.newest().isPresent()
+                && !resume.equals(Optional.of(directory))
+                && !resume.map(Path::getParent).equals(Optional.of(directory))) {
+            throw new CheckpointException(
+                    "%s holds the checkpoints of a run already; resume from it, or choose another directory"
+                            .formatted(store.directory()));
+        }
+    }
+
+    private synchronized RunMonitor begin(long faults) {
+        if (monitor != null) {
+            throw new IllegalStateException("a federation runs once");
+        }
+        monitor = new RunMonitor(setup.name(), listeners, faults);
+        if (stopBeforeStart) {
+            monitor.stop();
+        }
+        return monitor;
+    }
+
+    /**
+     * Returns whether a thread was started by the run, directly or not: one that waits for the run there would wait for
+     * ever.
+     */
+    boolean hasStarted(Thread thread) {
+        ThreadGroup group = thread.getThreadGroup();
+        return group != null && own.parentOf(group);
+    }
+
+    /**
+     * Requests that the run end after the current step, with a checkpoint if it keeps any. Returns immediately;
+     * {@link #run} returns when the run has ended. A step ends when all its oracles have returned; they are not
+     * interrupted.
+     */
+    public synchronized void stop() {
+        stopBeforeStart = true;
+        if (monitor != null) {
+            monitor.stop();
+        }
+    }
+
+    private Result run(RunMonitor mine, @Nullable SafetensorsFile resumed) throws InterruptedException {
+        int devices = setup.devices().size();
+        var shared = new SharedState(devices, setup.members(), setup.problem().clients());
+        var results = new @Nullable Result[devices];
+        var failures = new @Nullable Throwable[devices];
+        var threads = new ArrayList<Thread>();
+        for (int i = 0; i < devices; i++) {
+            int self = i;
+            threads.add(Thread.ofPlatform()
+                    .group(own)
+                    .name("federation-" + setup.devices().get(i))
+                    .start(() -> {
+                        try {
+                            results[self] = new DeviceRun(setup, shared, mine, self, resumed).run();
+                        } catch (Throwable e) { // rethrown by the caller's thread
+                            failures[self] = e;
+                            shared.barrier.abort();
+                        } finally {
+                            shared.departure.arriveAndDeregister();
+                        }
+                    }));
+        }
+        boolean interrupted = false;
+        for (Thread thread : threads) {
+            while (thread.isAlive()) {
+                try {
+                    thread.join();
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                    mine.stop();
+                }
+            }
+        }
+        try {
+            throwFirst(failures);
+        } catch (RuntimeException | Error e) {
+            if (!(e instanceof MemberFailedException)) {
+                setup.cluster().ifPresent(cluster -> cluster.fail(String.valueOf(e.getMessage())));
+            }
+            throw e;
+        }
+        if (interrupted) {
+            throw new InterruptedException("the run has been stopped");
+        }
+        Result result = results[0];
+        if (result == null) {
+            throw new AssertionError("device 0 returned nothing");
+        }
+        return result;
+    }
+
+    /**
+     * Deterministic: of several devices that failed in one step, the first, but rather one that failed itself than one
+     * that noticed.
+     */
+    private static void throwFirst(@Nullable Throwable[] failures) {
+        @Nullable Throwable first = null;
+        for (boolean elsewhere : new boolean[] {false, true}) {
+            for (Throwable failure : failures) {
+                if (failure != null
+                        && !(failure instanceof DeviceBarrier.Aborted)
+                        && isElsewhere(failure) == elsewhere) {
+                    if (first == null) {
+                        first = failure;
+                    } else {
+                        first.addSuppressed(failure);
+                    }
+                }
+            }
+        }
+        switch (first) {
+            case null -> {}
+            case RuntimeException e -> throw e;
+            case Error e -> throw e;
+            default -> throw new AssertionError(first);
+        }
+    }
+
+    private static boolean isElsewhere(Throwable failure) {
+        return failure instanceof DeviceException.Fault fault && fault.isElsewhere();
+    }
+
+    /** Describes a run. Every value but the number of steps has a default. Not thread-safe. */
+    public static final class Builder {
+        private final Problem problem;
+        private final Method method;
+        private String name;
+        private List<String> devices = List.of("cpu:0");
+        private @Nullable Cluster cluster;
+        private double @Nullable [] speeds;
+        private ExchangeKind exchange = ExchangeKind.ORDERED;
+        private long exchangeChunk;
+        private int threads = Runtime.getRuntime().availableProcessors();
+        private int workers = threads;
+        private long iterations;
+        private int tau = 1;
+        private long seed;
+        private double participation = 1;
+        private double[] weights;
+        private ClientFault.Policy policy = ClientFault.Policy.FAIL;
+        private Floats initial;
+        private long evaluateEvery;
+        private @Nullable Evaluator evaluator;
+        private long checkpointEvery = 1;
+        private @Nullable CheckpointStore store;
+        private @Nullable Path resume;
+        private final Map<String, String> description = new LinkedHashMap<>();
+        private final List<Listener> listeners = new ArrayList<>();
+
+        private Builder(Problem problem, Method method) {
+            this.problem = problem;
+            this.method = method;
+            name = method.name();
+            weights = new double[problem.clients()];
+            Arrays.fill(weights, 1);
+            initial = Floats.zeros(problem.layout().length());
+        }
+
+        /**
+         * Sets the name of this run in logs, flight recordings, meters and threads. The default is the method's name.
+         */
+        public Builder name(String value) {
+            name = value;
+            return this;
+        }
+
+        /**
+         * Sets the devices by name. Clients are placed on them so that all finish at about the same time, by
+         * {@link Problem#cost} and {@link #speeds}. The default is {@code cpu:0}.
+         */
+        public Builder devices(String... names) {
+            devices = List.of(names);
+            return this;
+        }
+
+        /**
+         * Runs as one member of a cluster, with one device. The clients are placed on the members, and member 0
+         * notifies listeners, evaluates and writes files. Every member must describe the same run; checkpoints go to a
+         * directory that all can reach. The run does not close the cluster.
+         */
+        public Builder cluster(Cluster value) {
+            cluster = value;
+            return this;
+        }
+
+        /**
+         * Sets the relative speed of each device, such as 2 and 1. The default is equal speeds. Faster devices are
+         * given more clients. Does not change results.
+         */
+        public Builder speeds(double... values) {
+            speeds = values.clone();
+            return this;
+        }
+
+        /** Sets how means over several devices are computed. The default is {@link ExchangeKind#ORDERED}. */
+        public Builder exchange(ExchangeKind kind) {
+            exchange = kind;
+            return this;
+        }
+
+        /** Sets the elements that an exchange between devices takes at a time; 0 to choose by size. For tests. */
+        Builder exchangeChunk(long elements) {
+            exchangeChunk = elements;
+            return this;
+        }
+
+        /**
+         * Sets the number of threads that the kernels of all devices together use. The default is all cores. Does not
+         * change results.
+         */
+        public Builder threads(int count) {
+            threads = count;
+            return this;
+        }
+
+        /**
+         * Sets the number of threads that evaluate the oracles of all devices together, one client at a time each. The
+         * default is all cores. Does not change results.
+         */
+        public Builder workers(int count) {
+            workers = count;
+            return this;
+        }
+
+        /** Sets T, the number of local steps. */
+        public Builder iterations(long count) {
+            iterations = count;
+            return this;
+        }
+
+        /** Sets the number of local steps per round. The default is 1. */
+        public Builder tau(int steps) {
+            tau = steps;
+            return this;
+        }
+
+        /** Sets the seed of all samples and of partial participation. The default is 0. */
+        public Builder seed(long value) {
+            seed = value;
+            return this;
+        }
+
+        /** Sets the share of clients that take part in a round; at least one does. The default is 1. */
+        public Builder participation(double share) {
+            participation = share;
+            return this;
+        }
+
+        /**
+         * Sets the weight of each client in every average, such as its number of examples. The default is equal
+         * weights.
+         */
+        public Builder weights(double... values) {
+            weights = values.clone();
+            return this;
+        }
+
+        /** Sets what happens when a client fails. The default is {@link ClientFault.Policy#FAIL}. */
+        public Builder onFault(ClientFault.Policy value) {
+            policy = value;
+            return this;
+        }
+
+        /** Sets W0, the same for all clients. The default is zero. */
+        public Builder initial(float... values) {
+            return initial(Floats.of(values.clone()));
+        }
+
+        /** Sets W0 without a copy. It is read when the run begins, and must not change until then. */
+        public Builder initial(Floats values) {
+            initial = values;
+            return this;
+        }
+
+        /**
+         * Evaluates the average model before the first step, every {@code everySteps} steps, and after the last. A run
+         * that is resumed from a checkpoint does not evaluate before its first step.
+         */
+        public Builder evaluate(long everySteps, Evaluator judge) {
+            evaluateEvery = everySteps;
+            evaluator = judge;
+            return this;
+        }
+
+        /**
+         * Keeps the last two checkpoints in a directory. One is written every {@code everyRounds} rounds, at the end,
+         * and when the run is stopped.
+         */
+        public Builder checkpoints(Path directory, long everyRounds) {
+            store = new CheckpointStore(directory);
+            checkpointEvery = everyRounds;
+            return this;
+        }
+
+        /** Resumes from a checkpoint: a file, or the newest of a directory. It must be of this problem and method. */
+        public Builder resume(Path checkpoint) {
+            resume = checkpoint;
+            return this;
+        }
+
+        /** Adds a property of the problem that a checkpoint must agree with to be resumed, such as a dataset's hash. */
+        public Builder describe(String key, String value) {
+            description.put(key, value);
+            return this;
+        }
+
+        /** Adds a listener. */
+        public Builder listener(Listener listener) {
+            listeners.add(listener);
+            return this;
+        }
+
+        /**
+         * Creates the run. *
+         *
+         * @throws IllegalArgumentException when a value is impossible; the message names it
+         */
+        public Federation build() {
+            int clients = problem.clients();
+            int members = cluster == null ? devices.size() : cluster.members();
+            String kind = cluster == null ? "device" : "member";
+            require(
+                    !devices.isEmpty() && members <= clients,
+                    "%d %ss for %d clients; 1 to as many as there are clients".formatted(members, kind, clients));
+            require(
+                    cluster == null || devices.size() == 1,
+                    "%d devices for a member of a cluster; it has one".formatted(devices.size()));
+            require(
+                    cluster == null || exchange == ExchangeKind.ORDERED,
+                    "exchange = %s: members of a cluster average in client order".formatted(exchange));
+            require(
+                    devices.stream().distinct().count() == devices.size(),
+                    "a device is named twice: %s".formatted(devices));
+            double[] pace = speeds == null
+                    ? IntStream.range(0, members).mapToDouble(i -> 1).toArray()
+                    : speeds;
+            require(pace.length == members, "%d speeds for %d %ss".formatted(pace.length, members, kind));
+            positive(pace, "the speed of " + kind + " %d");
+            require(
+                    exchange != ExchangeKind.NCCL || devices.stream().noneMatch(name -> name.startsWith("cpu")),
+                    "exchange = nccl: NCCL works on GPUs, not on %s".formatted(String.join(",", devices)));
+            double[] costs =
+                    IntStream.range(0, clients).mapToDouble(problem::cost).toArray();
+            positive(costs, "the cost of client %d");
+            atLeast("threads", threads, 1);
+            atLeast("workers", workers, 1);
+            atLeast("iterations", iterations, 1);
+            atLeast("tau", tau, 1);
+            atLeast("steps between evaluations", evaluateEvery, 0);
+            atLeast("rounds between checkpoints", checkpointEvery, 1);
+            require(
+                    participation > 0 && participation <= 1,
+                    "participation = %s; it is to be more than 0 and at most 1".formatted(participation));
+            require(weights.length == clients, "%d weights for %d clients".formatted(weights.length, clients));
+            positive(weights, "the weight of client %d");
+            long parameters = problem.layout().length();
+            require(
+                    initial.length() == parameters,
+                    "%d initial values for %d parameters".formatted(initial.length(), parameters));
+            for (long i = 0; i < initial.length(); i++) {
+                float value = initial.get(i);
+                if (!Float.isFinite(value)) {
+                    throw new IllegalArgumentException("initial value %d is %s".formatted(i, value));
+                }
+            }
+            method.validate(iterations, tau);
+            return new Federation(
+                    new Setup(
+                            name,
+                            problem,
+                            method,
+                            devices,
+                            Optional.ofNullable(cluster),
+                            Placement.of(costs, pace),
+                            exchange,
+                            exchangeChunk,
+                            threads,
+                            workers,
+                            iterations,
+                            tau,
+                            seed,
+                            new Participation(participation, clients, seed),
+                            Arrays.stream(weights).boxed().toList(),
+                            policy,
+                            initial,
+                            evaluateEvery,
+                            Optional.ofNullable(evaluator),
+                            checkpointEvery,
+                            Optional.ofNullable(store),
+                            Optional.ofNullable(resume),
+                            Collections.unmodifiableMap(new LinkedHashMap<>(description))),
+                    List.copyOf(listeners));
+        }
+
+        private static void positive(double[] values, String name) {
+            for (int i = 0; i < values.length; i++) {
+                require(
+                        values[i] > 0 && values[i] < Double.POSITIVE_INFINITY,
+                        "%s is %s; it is to be more than 0 and finite".formatted(name.formatted(i), values[i]));
+            }
+        }
+
+        private static void atLeast(String name, long value, long least) {
+            require(value >= least, "%s = %d; at least %d is needed".formatted(name, value, least));
+        }
+
+        private static void require(boolean holds, String message) {
+            if (!holds) {
+                throw new IllegalArgumentException(message);
+            }
+        }
+    }
+
+    /** How the means over clients on several devices are computed. */
+    public enum ExchangeKind {
+        /** In client order, by our own kernels. Results are bit-identical on any devices. */
+        ORDERED,
+
+        /**
+         * Each GPU sums its own clients, and NCCL adds up the sums: less data is sent between them. The order of
+         * summation depends on the placement of clients and on NCCL, and so do the last bits of every mean. Needs GPUs
+         * and NCCL.
+         */
+        NCCL;
+
+        /** Returns the name in settings and records. */
+        @Override
+        public String toString() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+    }
+
+    /** Every client of a round has been dropped, so there is nothing to average. */
+    public static final class NoClientsException extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        NoClientsException() {
+            super("no client is left in the round: every one that took part has failed, or has weight 0");
+        }
+    }
+}

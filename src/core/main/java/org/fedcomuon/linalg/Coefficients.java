@@ -1,0 +1,219 @@
+package org.fedcomuon.linalg;
+
+import static java.util.stream.Collectors.joining;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.fedcomuon.device.NewtonSchulzSpec;
+
+/**
+ * A schedule of Newton-Schulz steps, by the name that reports show. None is best everywhere: {@code jordan} is the
+ * paper's, never converges and leaves singular values in about [0.68, 1.13]; {@code polar-express} converges, fastest
+ * from small singular values.
+ *
+ * @param name of the schedule
+ * @param steps one tuple per step
+ * @param divisor what the input is divided by besides its norm
+ */
+public record Coefficients(String name, List<NewtonSchulzSpec.Step> steps, double divisor) {
+    /** The default number of steps. */
+    public static final int DEFAULT_STEPS = 5;
+
+    /** The names that {@link #parse} accepts. */
+    public static final List<String> NAMES =
+            List.of("jordan", "you", "polar-express", "polar-express-1.02", "cubic", "quintic");
+
+    private static final List<NewtonSchulzSpec.Step> JORDAN =
+            List.of(new NewtonSchulzSpec.Step(3.4445, -4.7750, 2.0315));
+    private static final List<NewtonSchulzSpec.Step> CUBIC = List.of(new NewtonSchulzSpec.Step(1.5, -0.5, 0));
+    private static final List<NewtonSchulzSpec.Step> QUINTIC =
+            List.of(new NewtonSchulzSpec.Step(15.0 / 8, -10.0 / 8, 3.0 / 8));
+    private static final List<NewtonSchulzSpec.Step> YOU = List.of(
+            new NewtonSchulzSpec.Step(4.0848, -6.8946, 2.9270),
+            new NewtonSchulzSpec.Step(3.9505, -6.3029, 2.6377),
+            new NewtonSchulzSpec.Step(3.7418, -5.5913, 2.3037),
+            new NewtonSchulzSpec.Step(2.8769, -3.1427, 1.2046),
+            new NewtonSchulzSpec.Step(2.8366, -3.0525, 1.2012));
+    /** The last one is where the schedule has converged, and is repeated. */
+    private static final List<NewtonSchulzSpec.Step> POLAR_EXPRESS = List.of(
+            new NewtonSchulzSpec.Step(8.28721201814563, -23.595886519098837, 17.300387312530933),
+            new NewtonSchulzSpec.Step(4.107059111542203, -2.9478499167379106, 0.5448431082926601),
+            new NewtonSchulzSpec.Step(3.9486908534822946, -2.908902115962949, 0.5518191394370137),
+            new NewtonSchulzSpec.Step(3.3184196573706015, -2.488488024314874, 0.51004894012372),
+            new NewtonSchulzSpec.Step(2.300652019954817, -1.6689039845747493, 0.4188073119525673),
+            new NewtonSchulzSpec.Step(1.891301407787398, -1.2679958271945868, 0.37680408948524835),
+            new NewtonSchulzSpec.Step(1.8750014808534479, -1.2500016453999487, 0.3750001645474248),
+            new NewtonSchulzSpec.Step(1.875, -1.25, 0.375));
+
+    private static final List<NewtonSchulzSpec.Step> POLAR_EXPRESS_102 = List.of(
+            new NewtonSchulzSpec.Step(8.156554524902461, -22.48329292557795, 15.878769915207462),
+            new NewtonSchulzSpec.Step(4.042929935166739, -2.808917465908714, 0.5000178451051316),
+            new NewtonSchulzSpec.Step(3.8916678022926607, -2.772484153217685, 0.5060648178503393),
+            new NewtonSchulzSpec.Step(3.285753657755655, -2.3681294933425376, 0.46449024233003106),
+            new NewtonSchulzSpec.Step(2.3465413258596377, -1.7097828382687081, 0.42323551169305323));
+
+    public Coefficients {
+        steps = List.copyOf(steps);
+        if (steps.isEmpty()) {
+            throw new IllegalArgumentException(name + ": at least one step is needed");
+        }
+        if (!(divisor > 0) || Double.isInfinite(divisor)) {
+            throw new IllegalArgumentException("%s: the divisor %s is not a positive number".formatted(name, divisor));
+        }
+    }
+
+    /** Returns the paper's set: the same tuple every step. */
+    public static Coefficients jordan(int steps) {
+        return repeated("jordan", JORDAN, steps);
+    }
+
+    /** Returns the cubic iteration, which converges slowly. */
+    public static Coefficients cubic(int steps) {
+        return repeated("cubic", CUBIC, steps);
+    }
+
+    /** Returns the quintic iteration, which converges a little faster. */
+    public static Coefficients quintic(int steps) {
+        return repeated("quintic", QUINTIC, steps);
+    }
+
+    /** Returns You Jiacheng's five tuples. */
+    public static Coefficients you(int steps) {
+        return finite("you", YOU, steps, 1);
+    }
+
+    /**
+     * Returns the optimal schedule of Polar Express, any number of steps.
+     *
+     * @param safety each tuple becomes {@code (a/f, b/f^3, c/f^5)}, which tolerates singular values up to f times too
+     *     large; 1 for the raw schedule. The final, converged tuple stays as it is, so that long schedules still end at
+     *     1.
+     */
+    public static Coefficients polarExpress(int steps, double safety) {
+        if (!(safety >= 1 && safety < 2)) {
+            throw new IllegalArgumentException(
+                    "polar-express: the safety factor %s is outside [1, 2)".formatted(safety));
+        }
+        var safe = new ArrayList<NewtonSchulzSpec.Step>();
+        for (NewtonSchulzSpec.Step step :
+                repeated("polar-express", POLAR_EXPRESS, steps).steps()) {
+            boolean converged = step.equals(POLAR_EXPRESS.getLast());
+            safe.add(
+                    converged
+                            ? step
+                            : new NewtonSchulzSpec.Step(
+                                    step.a() / safety, step.b() / Math.pow(safety, 3), step.c() / Math.pow(safety, 5)));
+        }
+        return new Coefficients(safety == 1 ? "polar-express" : "polar-express:" + safety, safe, 1);
+    }
+
+    /** Returns Polar Express computed for a margin of 1.02: five tuples, and the input is divided by 1.02 as well. */
+    public static Coefficients polarExpress102(int steps) {
+        return finite("polar-express-1.02", POLAR_EXPRESS_102, steps, 1.02);
+    }
+
+    /** Returns a user's own schedule. */
+    public static Coefficients custom(List<NewtonSchulzSpec.Step> steps) {
+        return new Coefficients("custom", steps, 1);
+    }
+
+    /**
+     * Returns a set by name: one of {@link #NAMES}, {@code polar-express:F} with a safety factor F, or tuples written
+     * out as {@code a,b,c;a,b,c;...}.
+     *
+     * @param steps the number of steps; empty for the default: five, or the number of tuples that are written out
+     * @throws IllegalArgumentException when the text is none of these; the message lists the valid forms
+     */
+    public static Coefficients parse(String text, Optional<Integer> steps) {
+        int count = steps.orElse(DEFAULT_STEPS);
+        if (text.startsWith("polar-express:")) {
+            return polarExpress(count, number(text, text.substring("polar-express:".length())));
+        }
+        return switch (text) {
+            case "jordan" -> jordan(count);
+            case "you" -> you(count);
+            case "polar-express" -> polarExpress(count, 1);
+            case "polar-express-1.02" -> polarExpress102(count);
+            case "cubic" -> cubic(count);
+            case "quintic" -> quintic(count);
+            default -> {
+                List<NewtonSchulzSpec.Step> tuples = tuples(text);
+                yield steps.isPresent() ? finite("custom", tuples, count, 1) : custom(tuples);
+            }
+        };
+    }
+
+    private static List<NewtonSchulzSpec.Step> tuples(String text) {
+        if (!text.contains(",")) {
+            throw new IllegalArgumentException(
+                    "no coefficients are called '%s'; known are %s, polar-express:FACTOR, or tuples a,b,c;a,b,c;..."
+                            .formatted(text, String.join(", ", NAMES)));
+        }
+        var steps = new ArrayList<NewtonSchulzSpec.Step>();
+        for (String tuple : text.split(";", -1)) {
+            String[] parts = tuple.split(",", -1);
+            if (parts.length != 3) {
+                throw new IllegalArgumentException(
+                        "coefficients '%s': '%s' is not a tuple a,b,c".formatted(text, tuple));
+            }
+            steps.add(
+                    new NewtonSchulzSpec.Step(number(text, parts[0]), number(text, parts[1]), number(text, parts[2])));
+        }
+        return steps;
+    }
+
+    private static double number(String text, String part) {
+        try {
+            double value = Double.parseDouble(part);
+            if (Double.isFinite(value)) {
+                return value;
+            }
+        } catch (NumberFormatException e) {
+            // thrown below
+        }
+        throw new IllegalArgumentException("coefficients '%s': '%s' is not a number".formatted(text, part));
+    }
+
+    /** Returns the first {@code steps} tuples, repeating the last one of the list. */
+    private static Coefficients repeated(String name, List<NewtonSchulzSpec.Step> tuples, int steps) {
+        requirePositive(name, steps);
+        var list = new ArrayList<NewtonSchulzSpec.Step>();
+        for (int i = 0; i < steps; i++) {
+            list.add(tuples.get(Math.min(i, tuples.size() - 1)));
+        }
+        return new Coefficients(name, list, 1);
+    }
+
+    /** Returns a schedule that was made for its length and means nothing beyond it. */
+    private static Coefficients finite(String name, List<NewtonSchulzSpec.Step> tuples, int steps, double divisor) {
+        requirePositive(name, steps);
+        if (steps > tuples.size()) {
+            throw new IllegalArgumentException("%s has %d steps, not %d".formatted(name, tuples.size(), steps));
+        }
+        return new Coefficients(name, tuples.subList(0, steps), divisor);
+    }
+
+    private static void requirePositive(String name, int steps) {
+        if (steps < 1 || steps > 1000) {
+            throw new IllegalArgumentException("%s: %d steps; 1 to 1000 are possible".formatted(name, steps));
+        }
+    }
+
+    /** Returns what one singular value is mapped to, by the scalar iteration; for curves and tests. */
+    public double map(double singularValue) {
+        double s = singularValue / divisor;
+        for (NewtonSchulzSpec.Step step : steps) {
+            double square = s * s;
+            s *= step.a() + square * (step.b() + square * step.c());
+        }
+        return s;
+    }
+
+    @Override
+    public String toString() {
+        return name.equals("custom")
+                ? steps.stream().map(s -> s.a() + "," + s.b() + "," + s.c()).collect(joining(";"))
+                : "%s x %d".formatted(name, steps.size());
+    }
+}

@@ -1,0 +1,61 @@
+package org.fedcomuon.linalg;
+
+import org.fedcomuon.device.Batch;
+import org.fedcomuon.device.Device;
+import org.fedcomuon.device.DeviceException;
+import org.fedcomuon.device.ElementType;
+import org.fedcomuon.device.MatrixBatch;
+import org.fedcomuon.device.Precision;
+
+/**
+ * Turns a matrix M into its orthogonal factor {@code U V^T}, the direction of a Muon step: {@link ExactSvd} exactly,
+ * {@link NewtonSchulz} and {@link GramNewtonSchulz} by iteration, {@link Auto} by whichever iteration suits the shape.
+ * Immutable and thread-safe: threads and devices may share one.
+ *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="orthogonalize"}
+ */
+public sealed interface Orthogonalizer permits Auto, ExactSvd, GramNewtonSchulz, NewtonSchulz {
+    /** Returns its name in reports. */
+    String name();
+
+    /** Returns the precision in which a GPU multiplies large matrices; a CPU supports {@link Precision#FP32} only. */
+    Precision precision();
+
+    /**
+     * Prepares up to {@code count} matrices of one shape on one device: selects the code to run and allocates its
+     * workspace.
+     *
+     * @param type FLOAT64 only on a CPU, for reference work
+     * @throws IllegalArgumentException when this orthogonalizer does not support it; the message has the reason
+     * @throws DeviceException.Unsupported when the device does not support it; the message has the reason
+     */
+    Plan plan(Device device, int count, int rows, int cols, ElementType type, ScaleRule scale);
+
+    /**
+     * An {@link Orthogonalizer} prepared for one shape on one device, with its workspace. Used in every step. Not
+     * thread-safe; confined to the device thread. A batch has as many clients as the plan has matrices or fewer, each
+     * row-major without gaps.
+     *
+     * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="orthogonalize"}
+     *
+     * <p>A zero matrix gives zero. NaN or infinity in a matrix is a {@link DeviceException.NotFinite} whose position
+     * names it as {@code client}; nothing is written then.
+     */
+    interface Plan extends AutoCloseable {
+        /** Computes {@code o = U V^T}; {@code o} may be {@code m} itself. */
+        void orthogonalize(Batch m, Batch o);
+
+        /** Computes the same for matrices with strides of their own: column-major, padded, or parts of larger ones. */
+        void orthogonalize(MatrixBatch m, MatrixBatch o);
+
+        /** Computes {@code w -= eta scale U V^T}. */
+        void step(Batch m, double eta, Batch w);
+
+        /** Returns the code that runs, for logs and reports. */
+        String path();
+
+        /** Frees its workspace. */
+        @Override
+        void close();
+    }
+}

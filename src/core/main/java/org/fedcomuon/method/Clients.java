@@ -1,0 +1,344 @@
+package org.fedcomuon.method;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.Consumer;
+import java.util.stream.IntStream;
+import org.fedcomuon.device.Batch;
+import org.fedcomuon.device.Buffer;
+import org.fedcomuon.device.Device;
+import org.fedcomuon.device.ElementType;
+import org.fedcomuon.linalg.MuonPlan;
+import org.fedcomuon.problem.HessianProduct;
+import org.fedcomuon.problem.Layout;
+import org.fedcomuon.problem.Problem;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The clients placed on one device: their oracles, their variables, and which of them take part in the round. A method
+ * creates its {@link Variable}s here and evaluates the oracles of all clients in one call.
+ *
+ * <p>Not thread-safe; confined to the device thread. {@link #close} frees every variable.
+ */
+public final class Clients implements AutoCloseable {
+    private final Device device;
+    private final Layout layout;
+    private final int dimension;
+    private final List<Integer> numbers;
+    private final Roster roster;
+    private final Sampling sampling;
+    private final Oracles oracles;
+    private final PhaseTimer timer = new PhaseTimer();
+    private final Deque<AutoCloseable> owned = new ArrayDeque<>();
+    private final List<Variable> state = new ArrayList<>();
+    private final Variable weights;
+    private long step = -1;
+    private @Nullable Variable scalar;
+
+    /**
+     * @param numbers of the clients placed here, at least one, ascending
+     * @param seed of the samples
+     * @param onFault is notified of every fault that the policy tolerates
+     * @param workerCount the number of threads that evaluate oracles
+     */
+    public Clients(
+            Device device,
+            Problem problem,
+            List<Integer> numbers,
+            long seed,
+            ClientFault.Policy policy,
+            Consumer<ClientFault> onFault,
+            int workerCount) {
+        int count = numbers.size();
+        for (int k = 0; k < count; k++) {
+            Objects.checkIndex(numbers.get(k), problem.clients());
+        }
+        if (count == 0 || IntStream.range(1, count).anyMatch(k -> numbers.get(k - 1) >= numbers.get(k))) {
+            throw new IllegalArgumentException("clients %s are not some, ascending".formatted(numbers));
+        }
+        this.device = device;
+        this.layout = problem.layout();
+        this.dimension = problem.innerDimension();
+        this.numbers = List.copyOf(numbers);
+        roster = new Roster(count);
+        sampling = new Sampling(seed, this.numbers);
+        oracles = new Oracles(this, problem, sampling, policy, onFault, workerCount);
+        owned.push(oracles);
+        try {
+            weights = state("W", n());
+        } catch (RuntimeException e) {
+            close();
+            throw e;
+        }
+    }
+
+    /** Returns the device that the clients are placed on. */
+    public Device device() {
+        return device;
+    }
+
+    /** Returns the layout of the model's parameters. */
+    public Layout layout() {
+        return layout;
+    }
+
+    /** Returns d, the dimension of the inner function g. */
+    public int d() {
+        return dimension;
+    }
+
+    /** Returns n, the number of all parameters together. */
+    public long n() {
+        return layout.length();
+    }
+
+    /** Returns the number of clients on this device. */
+    public int count() {
+        return numbers.size();
+    }
+
+    /**
+     * Returns the number that client {@code k} of this device has among all clients. Numbers ascend, but may have gaps.
+     */
+    public int number(int k) {
+        return numbers.get(k);
+    }
+
+    /** Returns W, a state variable that every method has. It starts as the common W0. */
+    public Variable weights() {
+        return weights;
+    }
+
+    /** Creates a variable that is part of the state, which checkpoints hold. It starts as zero. */
+    public Variable state(String name, long length) {
+        return add(new Variable(this, name, length, false));
+    }
+
+    /** Creates a state variable with one value for all clients, as the server would hold it. It starts as zero. */
+    public Variable sharedState(String name, long length) {
+        return add(new Variable(this, name, length, true));
+    }
+
+    /** Creates a variable that holds nothing from one step to the next. */
+    public Variable scratch(String name, long length) {
+        return new Variable(this, name, length, false);
+    }
+
+    /** Creates a scratch variable with one value for all clients. */
+    public Variable sharedScratch(String name, long length) {
+        return new Variable(this, name, length, true);
+    }
+
+    private Variable add(Variable variable) {
+        if (state.stream().anyMatch(other -> other.name().equals(variable.name()))) {
+            throw new IllegalArgumentException("two state variables are called '%s'".formatted(variable.name()));
+        }
+        state.add(variable);
+        return variable;
+    }
+
+    Buffer allocate(String label, ElementType type, long length) {
+        Buffer buffer = device.allocate(label, type, length);
+        owned.push(buffer);
+        return buffer;
+    }
+
+    Buffer.Mirror mirror(Buffer buffer) {
+        Buffer.Mirror mirror = buffer.mirror();
+        owned.push(mirror);
+        return mirror;
+    }
+
+    /** Returns a scratch variable of one number for all clients. */
+    Variable scalar() {
+        if (scalar == null) {
+            scalar = sharedScratch("scalar", 1);
+        }
+        return scalar;
+    }
+
+    MuonPlan own(MuonPlan plan) {
+        owned.push(plan);
+        return plan;
+    }
+
+    /** Returns the state variables, in the order in which they were created. */
+    public List<Variable> state() {
+        return List.copyOf(state);
+    }
+
+    /**
+     * Returns the number of samples of g that each client has drawn. The array is the state itself, for checkpoints.
+     */
+    public long[] innerDraws() {
+        return sampling.innerDraws();
+    }
+
+    /**
+     * Returns the number of samples of f that each client has drawn. The array is the state itself, for checkpoints.
+     */
+    public long[] outerDraws() {
+        return sampling.outerDraws();
+    }
+
+    /** Returns the current step; -1 before the first. */
+    public long step() {
+        return step;
+    }
+
+    /** Says which step begins, for messages. */
+    public void enter(long newStep) {
+        step = newStep;
+    }
+
+    /** Sets which clients take part from now on. */
+    public void admit(boolean[] takingPart) {
+        roster.set(takingPart);
+    }
+
+    /** Returns whether client {@code k} of this device takes part. */
+    public boolean takesPart(int k) {
+        return roster.isActive(k);
+    }
+
+    /** Client {@code k} of this device no longer takes part in this round. */
+    void drop(int k) {
+        roster.drop(k);
+    }
+
+    List<Run> runs() {
+        return roster.runs();
+    }
+
+    /** Draws a sample for each client: {@code value = g(w; xi)}, {@code jacobian = grad g(w; xi)}. */
+    public void inner(Variable w, Variable value, Variable jacobian) {
+        oracles.inner(w, value, jacobian);
+    }
+
+    /** Draws a sample for each client and evaluates g and its Jacobian at both points on it. */
+    public void innerAtTwo(
+            Variable w, Variable value, Variable jacobian, Variable wOld, Variable valueOld, Variable jacobianOld) {
+        oracles.innerAtTwo(w, value, jacobian, wOld, valueOld, jacobianOld);
+    }
+
+    /** Draws a sample for each client: {@code gradient = grad f(y; zeta)}. */
+    public void outerGradient(Variable y, Variable gradient) {
+        oracles.outerGradient(y, gradient);
+    }
+
+    /** Draws a sample for each client and evaluates the gradient of f at both points on it. */
+    public void outerGradientAtTwo(Variable y, Variable gradient, Variable yOld, Variable gradientOld) {
+        oracles.outerGradientAtTwo(y, gradient, yOld, gradientOld);
+    }
+
+    /**
+     * Draws a sample for each client: the gradient of the plain loss that single-level methods minimise, the mean of
+     * the components of g.
+     */
+    public void gradient(Variable w, Variable gradient) {
+        oracles.gradient(w, gradient);
+    }
+
+    /** Draws a sample for each client: the Hessian of the plain loss times {@code direction}. */
+    public void hessianProduct(Variable w, Variable direction, Variable product) {
+        oracles.hessianProduct(w, direction, product);
+    }
+
+    /** Returns whether every client here is a {@link HessianProduct}. */
+    public boolean hasHessianProduct() {
+        return oracles.haveHessianProduct();
+    }
+
+    /**
+     * Returns the plain loss of client {@code k} of this device, the mean of the components of g, over the samples it
+     * has drawn since {@link #forgetLosses}; NaN if there were none. For observers; no method uses it.
+     */
+    public double meanLoss(int k) {
+        return oracles.meanLoss(k);
+    }
+
+    /** Resets {@link #meanLoss}. */
+    public void forgetLosses() {
+        oracles.forgetLosses();
+    }
+
+    /**
+     * Names an element: a value of g or f has components; everything else has the blocks of the model, once or d times.
+     */
+    String place(Variable variable, long index) {
+        boolean component = variable.length() % n() != 0 || (variable.length() == d() && d() != n());
+        return component
+                ? "component %d".formatted(index)
+                : "block '%s'".formatted(layout.blockAt(index % n()).name());
+    }
+
+    DivergedException diverged(Variable variable, Run run, Device.Position place) {
+        long index = place.index() >= 0 ? place.index() : firstBad(variable.of(run), place.client());
+        int client = number(run.first() + (int) place.client());
+        return new DivergedException(step, client, variable.name(), place(variable, index));
+    }
+
+    private long firstBad(Batch batch, long client) {
+        return device.firstNotFinite(batch.client(client))
+                .map(Device.Position::index)
+                .orElse(0L);
+    }
+
+    /**
+     * Refuses a state that is not finite.
+     *
+     * @throws DivergedException naming the step, the client and the block
+     */
+    public void requireConverging(Variable variable) {
+        var all = new Run(0, variable.isShared() ? 1 : count());
+        device.firstNotFinite(variable.of(all)).ifPresent(place -> {
+            throw diverged(variable, all, place);
+        });
+    }
+
+    /** Runs {@code work} and adds its time to a phase. */
+    public void timed(Phase phase, Runnable work) {
+        timer.timed(phase, work);
+    }
+
+    /** Returns the seconds spent in a phase since the beginning, up to now if it is running. */
+    public double seconds(Phase phase) {
+        return timer.seconds(phase);
+    }
+
+    @Override
+    public void close() {
+        while (!owned.isEmpty()) {
+            try {
+                owned.pop().close();
+            } catch (RuntimeException e) {
+                throw e;
+            } catch (Exception e) {
+                throw new AssertionError(e); // nothing here declares one
+            }
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "clients %s on %s, taking part: %s".formatted(numbers, device.name(), Arrays.toString(runs().toArray()));
+    }
+
+    /** The phases of a device's time. */
+    public enum Phase {
+        /** Steps as a whole; the next three are parts of it. */
+        STEP,
+        /** The oracles. */
+        GRADIENT,
+        /** Orthogonalized and vector steps. */
+        ORTHOGONALIZE,
+        /** Exchanges with the server, including the wait for other devices. */
+        EXCHANGE,
+        /** Evaluations of the average model, which are not part of a round. */
+        EVALUATE
+    }
+}

@@ -1,0 +1,9 @@
+/**
+ * Observability of runs in a service: {@link org.fedcomuon.observe.FederationMeters} for Micrometer, which is an
+ * optional dependency. Logs go to SLF4J, and a flight recording has the events, both without this package:
+ * {@code org.fedcomuon.Round}, {@code Evaluation}, {@code Checkpoint} and {@code ClientFault}.
+ */
+@NullMarked
+package org.fedcomuon.observe;
+
+import org.jspecify.annotations.NullMarked;

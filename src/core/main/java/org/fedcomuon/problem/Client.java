@@ -1,0 +1,48 @@
+package org.fedcomuon.problem;
+
+/**
+ * One client's part of the problem, {@code f(E[g(W; xi)])}: an oracle of values and derivatives on samples.
+ *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="client"}
+ *
+ * <p>Called by one thread at a time, not always the same; different clients are called concurrently. The same arguments
+ * must give bit-identical results. Views are valid during the call only. An exception or a result that is not finite is
+ * a fault of this client, which the federation handles by its policy.
+ */
+public interface Client {
+    /**
+     * Returns whether points (W, gradients, directions: not the d values of g and f) may be memory of {@code device},
+     * such as {@code cuda:0}, for a library that computes there; everything written must be done when the call returns.
+     * All clients of a device must agree, or none is given any. By default points are copied to the host before a call
+     * and from it afterwards; on {@code cpu:N} all memory is the host's, and this is not called.
+     */
+    default boolean acceptsMemoryOf(String device) {
+        return false;
+    }
+
+    /**
+     * Evaluates {@code g(w; xi)} and its Jacobian. *
+     *
+     * @param value receives the d components of g
+     * @param jacobian receives their gradients
+     */
+    void inner(Sample xi, Point w, Floats value, Jacobian jacobian) throws Exception;
+
+    /**
+     * Evaluates the same at two points on one sample: the same data, the same dropout mask. Override it where the two
+     * can share work, such as loading a batch.
+     */
+    default void innerAtTwo(
+            Sample xi, Point w, Floats value, Jacobian jacobian, Point wOld, Floats valueOld, Jacobian jacobianOld)
+            throws Exception {
+        inner(xi, w, value, jacobian);
+        inner(xi, wOld, valueOld, jacobianOld);
+    }
+
+    /**
+     * Evaluates the gradient of f(y; zeta) with respect to y.
+     *
+     * @param gradient receives its d components
+     */
+    void outerGradient(Sample zeta, Floats y, Floats gradient) throws Exception;
+}

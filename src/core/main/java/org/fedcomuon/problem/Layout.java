@@ -1,0 +1,94 @@
+package org.fedcomuon.problem;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The positions of a model's blocks in its flat vector: one after the other, without gaps, in the given order.
+ * Immutable.
+ */
+public final class Layout {
+    private final List<Block> blocks;
+    private final long[] offsets;
+    private final Map<String, Integer> positions = new HashMap<>();
+
+    private Layout(List<Block> blocks) {
+        this.blocks = List.copyOf(blocks);
+        offsets = new long[blocks.size() + 1];
+        for (int i = 0; i < blocks.size(); i++) {
+            Block block = blocks.get(i);
+            if (positions.put(block.name(), i) != null) {
+                throw new IllegalArgumentException("two blocks are called '%s'".formatted(block.name()));
+            }
+            offsets[i + 1] = Math.addExact(offsets[i], block.size());
+        }
+        if (blocks.isEmpty()) {
+            throw new IllegalArgumentException("a model needs a block");
+        }
+    }
+
+    /** Creates the layout of these blocks; names must be distinct. */
+    public static Layout of(Block... blocks) {
+        return new Layout(List.of(blocks));
+    }
+
+    /** Creates the layout of these blocks; names must be distinct. */
+    public static Layout of(List<Block> blocks) {
+        return new Layout(blocks);
+    }
+
+    /** Returns the blocks in order. */
+    public List<Block> blocks() {
+        return blocks;
+    }
+
+    /** Returns the number of elements of all blocks together. */
+    public long length() {
+        return offsets[blocks.size()];
+    }
+
+    /** Returns the offset of block number {@code position}. */
+    public long offset(int position) {
+        return offsets[position];
+    }
+
+    /**
+     * Returns the number of the block called {@code name}.
+     *
+     * @throws IllegalArgumentException when there is none; the message lists those there are
+     */
+    public int position(String name) {
+        Integer position = positions.get(name);
+        if (position == null) {
+            throw new IllegalArgumentException("no block is called '%s'; these are: %s"
+                    .formatted(name, blocks.stream().map(Block::name).toList()));
+        }
+        return position;
+    }
+
+    /** Returns the block that element {@code index} of the flat vector belongs to. */
+    public Block blockAt(long index) {
+        for (int i = 0; i < blocks.size(); i++) {
+            if (index >= offsets[i] && index < offsets[i + 1]) {
+                return blocks.get(i);
+            }
+        }
+        throw new IndexOutOfBoundsException("%d of %d".formatted(index, length()));
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof Layout that && blocks.equals(that.blocks);
+    }
+
+    @Override
+    public int hashCode() {
+        return blocks.hashCode();
+    }
+
+    @Override
+    public String toString() {
+        return blocks.toString();
+    }
+}

@@ -1,0 +1,72 @@
+package org.fedcomuon.problem;
+
+import java.util.List;
+import java.util.function.IntFunction;
+
+/**
+ * A federated compositional problem over K clients: {@code min_W (1/K) sum_k f^k(E[g^k(W; xi)])} with g in R^d.
+ *
+ * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="problem"}
+ *
+ * <p>Called by the threads of all devices concurrently. Several federations may use it, one after the other or
+ * concurrently, if its clients allow it.
+ */
+public interface Problem {
+    /** Returns the layout of the model's parameters. */
+    Layout layout();
+
+    /** Returns d, the dimension of the inner function g; at least 1. */
+    int innerDimension();
+
+    /** Returns K, the number of clients; at least 1. */
+    int clients();
+
+    /**
+     * Returns client {@code k}, from 0. Called once for each client of a run, on the thread of the device it is placed
+     * on.
+     */
+    Client client(int k);
+
+    /**
+     * Returns the relative cost of a step of client {@code k}, such as the size of its batches; positive, and the same
+     * for all clients by default. Federations place clients on devices by it; no result depends on it.
+     */
+    default double cost(int k) {
+        return 1;
+    }
+
+    /** Creates a problem from its parts. */
+    static Problem of(Layout layout, int innerDimension, int clients, IntFunction<Client> client) {
+        if (innerDimension < 1 || clients < 1) {
+            throw new IllegalArgumentException(
+                    "d = %d and %d clients; both are at least 1".formatted(innerDimension, clients));
+        }
+        return new Problem() {
+            @Override
+            public Layout layout() {
+                return layout;
+            }
+
+            @Override
+            public int innerDimension() {
+                return innerDimension;
+            }
+
+            @Override
+            public int clients() {
+                return clients;
+            }
+
+            @Override
+            public Client client(int k) {
+                return client.apply(k);
+            }
+        };
+    }
+
+    /** Creates a problem of the usual form, d = 1: each client has a loss, and all share the risk f. */
+    static Problem ofLosses(Layout layout, List<? extends Loss> losses, Risk risk) {
+        List<Loss> all = List.copyOf(losses);
+        return of(layout, 1, all.size(), k -> LossClient.of(all.get(k), risk));
+    }
+}

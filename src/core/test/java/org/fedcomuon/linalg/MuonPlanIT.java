@@ -1,0 +1,207 @@
+package org.fedcomuon.linalg;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.stream.Stream;
+import org.fedcomuon.device.Batch;
+import org.fedcomuon.device.Buffer;
+import org.fedcomuon.device.Device;
+import org.fedcomuon.device.DeviceException;
+import org.fedcomuon.device.ElementType;
+import org.fedcomuon.device.NewtonSchulzSpec;
+import org.fedcomuon.testing.GpuSuite;
+import org.fedcomuon.testing.TestDevices;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.Parameter;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** A model's matrices together give what each gives alone, for all clients and for some. */
+@GpuSuite
+@ParameterizedClass
+@MethodSource("org.fedcomuon.testing.TestDevices#names")
+class MuonPlanIT {
+    @Parameter
+    private String name;
+
+    /** Two of one small shape, a vector's gap, a tall one, a large one and a wide large one. */
+    private static final List<NewtonSchulzSpec.Block> BLOCKS = List.of(
+            NewtonSchulzSpec.Block.at(0, 6, 25),
+            NewtonSchulzSpec.Block.at(150, 6, 25),
+            NewtonSchulzSpec.Block.at(310, 40, 7),
+            NewtonSchulzSpec.Block.at(590, 130, 140),
+            NewtonSchulzSpec.Block.at(18790, 130, 290));
+
+    private static final int LENGTH = 18790 + 130 * 290;
+    private static final int CLIENTS = 5;
+
+    /** Fewer for a device that is simulated: two small ones and one beyond. */
+    private List<NewtonSchulzSpec.Block> blocks() {
+        return TestDevices.isSimulated(name)
+                ? List.of(BLOCKS.get(0), BLOCKS.get(2), NewtonSchulzSpec.Block.at(590, 129, 130))
+                : BLOCKS;
+    }
+
+    static Stream<Orthogonalizer> orthogonalizers() {
+        return Stream.of(
+                new Auto(Coefficients.jordan(5)),
+                new NewtonSchulz(Coefficients.jordan(5)),
+                new GramNewtonSchulz(Coefficients.jordan(5)),
+                new ExactSvd());
+    }
+
+    @ParameterizedTest
+    @MethodSource("orthogonalizers")
+    void stepsEveryBlockOfTheClientsItIsGiven(Orthogonalizer orthogonalizer) {
+        try (Device device = TestDevices.open(name);
+                Buffer m = random(device, "M");
+                Buffer w = random(device, "W");
+                Buffer expected = device.allocate("expected", ElementType.FLOAT32, (long) CLIENTS * LENGTH);
+                MuonPlan plan = MuonPlan.of(orthogonalizer, device, CLIENTS, blocks(), ScaleRule.ASPECT)) {
+            assumePossible(orthogonalizer, device);
+            for (int first = 0; first < CLIENTS; first++) {
+                for (int count = 1; first + count <= CLIENTS; count++) {
+                    if (TestDevices.isSimulated(name) && (first != 1 || count != 2)) {
+                        continue; // a simulation has no time for more
+                    }
+                    expected.copyFrom(w, 0, 0, w.length());
+                    for (int k = first; k < first + count; k++) {
+                        alone(orthogonalizer, device, m, k, expected);
+                    }
+                    plan.step(part(m, first, count), 0.1, part(w, first, count));
+                    assertThat(w.toFloats(0, CLIENTS * LENGTH)).isEqualTo(expected.toFloats(0, CLIENTS * LENGTH));
+                }
+            }
+        }
+    }
+
+    /** Room for two clients, for one, and for less than one. */
+    @ParameterizedTest
+    @MethodSource("orthogonalizers")
+    void someClientsAtATimeGiveTheSame(Orthogonalizer orthogonalizer) {
+        NewtonSchulzSpec.Block largest = blocks().getLast();
+        long size = largest.rows() * largest.cols();
+        for (long atOnce : TestDevices.isSimulated(name) ? List.of(size) : List.of(2 * size, size, 1L)) {
+            try (Device device = TestDevices.open(name);
+                    Buffer m = random(device, "M");
+                    Buffer w = random(device, "W");
+                    Buffer expected = device.allocate("expected", ElementType.FLOAT32, (long) CLIENTS * LENGTH);
+                    MuonPlan plan = MuonPlan.of(orthogonalizer, device, CLIENTS, blocks(), ScaleRule.ASPECT, atOnce)) {
+                assumePossible(orthogonalizer, device);
+                expected.copyFrom(w, 0, 0, w.length());
+                int count = TestDevices.isSimulated(name) ? 2 : CLIENTS;
+                for (int k = 0; k < count; k++) {
+                    alone(orthogonalizer, device, m, k, expected);
+                }
+                plan.step(part(m, 0, count), 0.1, part(w, 0, count));
+                assertThat(w.toFloats(0, CLIENTS * LENGTH)).isEqualTo(expected.toFloats(0, CLIENTS * LENGTH));
+
+                m.copyIn((count - 1L) * LENGTH + largest.momentumOffset() + 5, Float.NaN);
+                assertThatThrownBy(() -> plan.step(part(m, 0, count), 0.1, part(w, 0, count)))
+                        .isInstanceOfSatisfying(DeviceException.NotFinite.class, e -> {
+                            assertThat(e.position().client()).isEqualTo(count - 1);
+                            assertThat(e.position().block()).isEqualTo(blocks().size() - 1);
+                        });
+            }
+        }
+    }
+
+    @Test
+    void theRoomForAMatrixOfManyElementsIsThatOfOneClient() {
+        assertThat(MuonPlan.together(10, 768, 1024)).isEqualTo(10);
+        assertThat(MuonPlan.together(10, 33_278, 768)).isEqualTo(1);
+        assertThat(MuonPlan.together(0, 33_278, 768)).isZero();
+    }
+
+    /** A GPU decomposes by NVIDIA's libraries, which not every machine has. */
+    private static void assumePossible(Orthogonalizer orthogonalizer, Device device) {
+        assumeTrue(!(orthogonalizer instanceof ExactSvd) || TestDevices.decomposes(device), "no decompositions");
+    }
+
+    private void alone(Orthogonalizer orthogonalizer, Device device, Buffer m, int client, Buffer w) {
+        for (NewtonSchulzSpec.Block block : blocks()) {
+            int rows = (int) block.rows();
+            int cols = (int) block.cols();
+            try (Orthogonalizer.Plan plan =
+                    orthogonalizer.plan(device, 1, rows, cols, ElementType.FLOAT32, ScaleRule.ASPECT)) {
+                plan.step(
+                        part(m, client, 1).slice(block.momentumOffset(), (long) rows * cols),
+                        0.1,
+                        part(w, client, 1).slice(block.weightOffset(), (long) rows * cols));
+            }
+        }
+    }
+
+    private static Batch part(Buffer buffer, int first, int count) {
+        return new Batch(buffer, (long) first * LENGTH, count, LENGTH, LENGTH);
+    }
+
+    private static Buffer random(Device device, String label) {
+        Buffer buffer = device.allocate(label, ElementType.FLOAT32, (long) CLIENTS * LENGTH);
+        var random = new SplittableRandom(label.hashCode());
+        var values = new float[CLIENTS * LENGTH];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = (float) random.nextGaussian();
+        }
+        buffer.copyIn(0, values);
+        return buffer;
+    }
+
+    @ParameterizedTest
+    @MethodSource("orthogonalizers")
+    void whatIsNotFiniteIsNamedByClientAndBlock(Orthogonalizer orthogonalizer) {
+        try (Device device = TestDevices.open(name);
+                Buffer m = random(device, "M");
+                Buffer w = random(device, "W");
+                MuonPlan plan = MuonPlan.of(orthogonalizer, device, CLIENTS, blocks(), ScaleRule.NONE)) {
+            assumePossible(orthogonalizer, device);
+            for (int i = 0; i < blocks().size(); i++) {
+                int block = i;
+                m.copyIn(3L * LENGTH + blocks().get(i).momentumOffset() + 5, Float.NaN);
+                assertThatThrownBy(() -> plan.step(part(m, 1, 4), 0.1, part(w, 1, 4)))
+                        .isInstanceOfSatisfying(DeviceException.NotFinite.class, e -> {
+                            assertThat(e.position().client()).isEqualTo(2); // of the four given
+                            assertThat(e.position().block()).isEqualTo(block);
+                        });
+                m.copyIn(3L * LENGTH + blocks().get(i).momentumOffset() + 5, 1f);
+            }
+        }
+    }
+
+    @Test
+    void moreClientsThanPlannedAreRefused() {
+        try (Device device = TestDevices.open(name);
+                Buffer m = random(device, "M");
+                Buffer w = random(device, "W");
+                MuonPlan plan = MuonPlan.of(new ExactSvd(), device, 2, blocks(), ScaleRule.NONE)) {
+            assertThatThrownBy(() -> plan.step(part(m, 0, 3), 0.1, part(w, 0, 3)))
+                    .isInstanceOf(DeviceException.InvalidOperand.class)
+                    .hasMessageContaining("up to 2");
+        }
+    }
+
+    @Test
+    void blocksOfOneShapeShareTheirRoom() {
+        try (Device device = TestDevices.open(name)) {
+            try (MuonPlan one = MuonPlan.of(
+                    new ExactSvd(), device, 3, List.of(NewtonSchulzSpec.Block.at(0, 200, 200)), ScaleRule.NONE)) {
+                long bytes = device.liveBytes();
+                try (MuonPlan two = MuonPlan.of(
+                        new ExactSvd(),
+                        device,
+                        3,
+                        List.of(NewtonSchulzSpec.Block.at(0, 200, 200), NewtonSchulzSpec.Block.at(40_000, 200, 200)),
+                        ScaleRule.NONE)) {
+                    assertThat(device.liveBytes()).isEqualTo(2 * bytes);
+                    assertThat(two).isNotSameAs(one);
+                }
+            }
+            assertThat(device.liveBytes()).isZero();
+        }
+    }
+}

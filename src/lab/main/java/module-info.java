@@ -1,0 +1,26 @@
+/** Presets, training runs, reproductions of the paper, reports, and the command line over them. */
+@SuppressWarnings("module") // the modules named in qualified exports are compiled later
+module org.fedcomuon.lab {
+    requires info.picocli;
+    requires java.logging;
+    requires org.fedcomuon.dashboard;
+    requires transitive org.fedcomuon.torch;
+    requires static org.jspecify;
+    requires tools.jackson.databind;
+    requires tools.jackson.dataformat.yaml;
+
+    exports org.fedcomuon.cli to
+            org.fedcomuon.bench;
+    exports org.fedcomuon.experiment to
+            org.fedcomuon.bench;
+
+    uses org.fedcomuon.cli.Subcommand;
+    uses org.fedcomuon.experiment.TrainingEngine;
+
+    provides org.fedcomuon.experiment.TrainingEngine with
+            org.fedcomuon.experiment.LocalTraining,
+            org.fedcomuon.experiment.MpiTraining;
+
+    opens org.fedcomuon.cli to
+            info.picocli;
+}

@@ -1,0 +1,30 @@
+package org.fedcomuon.experiment;
+
+import java.io.IOException;
+import java.util.Optional;
+import java.util.function.Supplier;
+
+/** Training of all clients in this process. */
+public final class LocalTraining extends ProcessTraining {
+    /** Used by {@link java.util.ServiceLoader}. */
+    public LocalTraining() {}
+
+    @Override
+    public boolean isMeantBy(String cluster) {
+        return cluster.equals(LOCAL);
+    }
+
+    @Override
+    public String names() {
+        return LOCAL;
+    }
+
+    @Override
+    public void run(Job job, Supplier<View> view) throws IOException, InterruptedException {
+        train(
+                job,
+                view.get(),
+                Optional.empty(),
+                job.threads().orElse(Runtime.getRuntime().availableProcessors()));
+    }
+}

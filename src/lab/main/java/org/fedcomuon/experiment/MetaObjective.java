@@ -1,0 +1,113 @@
+package org.fedcomuon.experiment;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.fedcomuon.model.Adaptation;
+import org.fedcomuon.model.Examples;
+import org.fedcomuon.model.Judge;
+import org.fedcomuon.model.MemoryEstimate;
+import org.fedcomuon.model.MetaJudge;
+import org.fedcomuon.model.MetaLearning;
+import org.fedcomuon.model.Network;
+import org.fedcomuon.problem.Point;
+import org.fedcomuon.problem.Problem;
+
+/** The risk of the clients' losses, each the loss of the network after a step of adaptation to the client. */
+record MetaObjective() implements ObjectiveChoice {
+    /** The rate of the step of adaptation. */
+    static final Setting INNER = Setting.number("inner", 0, 1e6);
+
+    /** Whether derivatives treat the gradient of the step of adaptation as a constant. */
+    static final Setting FIRST_ORDER = Setting.flag("firstOrder").withDefault("false");
+
+    @Override
+    public String name() {
+        return "meta";
+    }
+
+    @Override
+    public List<Setting> settings() {
+        return List.of(INNER, FIRST_ORDER);
+    }
+
+    private static Adaptation adaptation(Configuration c) {
+        return new Adaptation(c.number(INNER.name()), c.flag(FIRST_ORDER.name()));
+    }
+
+    @Override
+    public Problem problem(TaskParts parts) {
+        Configuration c = parts.configuration();
+        var meta = new MetaLearning(
+                parts.network(), parts.train(), parts.clients(), c.integer("batch"), adaptation(c), parts.risk());
+        return c.chosen(MethodChoice.ALL).adapts() ? meta.plain() : meta;
+    }
+
+    @Override
+    public Scores scores(TaskParts parts) {
+        return new AdaptedScores(parts);
+    }
+
+    @Override
+    public long evaluationBytes(Configuration c, Network network) {
+        return MemoryEstimate.adapted(network, c.integer("batch"), adaptation(c))
+                .evaluation();
+    }
+
+    @Override
+    public long judgementBytes(Configuration c, Network network) {
+        return MemoryEstimate.gradient(network, c.integer("batch")).evaluation()
+                + MemoryEstimate.judgement(network).evaluation();
+    }
+
+    /**
+     * The meta test: judges the network after a step of adaptation to a batch, by examples that are not in the batch.
+     * The test set is divided as the training set was, so that a client is tested on the classes it has, and adapts to
+     * some of its test examples; where the split does not depend on classes, there is one task for all clients.
+     */
+    private static final class AdaptedScores implements Scores {
+        private final MetaJudge judge;
+        private final List<MetaLearning.Episode> clients;
+        private final List<MetaLearning.Episode> test = new ArrayList<>();
+
+        AdaptedScores(TaskParts parts) {
+            Configuration c = parts.configuration();
+            TaskData data = parts.data();
+            int batch = c.integer("batch");
+            clients = IntStream.range(0, parts.clients().size())
+                    .mapToObj(k -> episode(parts.ofClient(k), batch, c.integer("judgedTrain")))
+                    .toList();
+            int judged = c.integer("judgedTest");
+            List<int[]> testSets = parts.testSets();
+            if (testSets.isEmpty()) {
+                int[] all = IntStream.range(0, data.testCount()).toArray();
+                test.add(episode(data.test(all), batch, judged));
+            } else {
+                int each = judged == 0 ? 0 : Math.max(1, judged / testSets.size());
+                testSets.forEach(own -> test.add(episode(data.test(own), batch, each)));
+            }
+            judge = new MetaJudge(parts.network(), adaptation(c), parts.threads());
+        }
+
+        private static MetaLearning.Episode episode(Examples examples, int batch, int judged) {
+            int support = Math.clamp(examples.count() / 2, 1, batch);
+            int query = TaskParts.limited(examples.count() - support, judged);
+            return MetaLearning.Episode.split(examples.range(0, support + query), support);
+        }
+
+        @Override
+        public List<Judge.Score> ofClients(Point w) throws InterruptedException {
+            return judge.score(w, clients);
+        }
+
+        @Override
+        public List<Judge.Score> ofTest(Point w) throws InterruptedException {
+            return judge.score(w, test);
+        }
+
+        @Override
+        public void close() {
+            judge.close();
+        }
+    }
+}

@@ -1,0 +1,148 @@
+package org.fedcomuon.experiment;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.OptionalLong;
+import java.util.Set;
+import org.fedcomuon.device.ElementType;
+import org.fedcomuon.device.NewtonSchulzSpec;
+import org.fedcomuon.linalg.Auto;
+import org.fedcomuon.linalg.ExactSvd;
+import org.fedcomuon.linalg.GramNewtonSchulz;
+import org.fedcomuon.linalg.MuonPlan;
+import org.fedcomuon.linalg.NewtonSchulz;
+import org.fedcomuon.linalg.Orthogonalizer;
+import org.fedcomuon.model.MemoryEstimate;
+import org.fedcomuon.model.Network;
+import org.fedcomuon.problem.Block;
+import org.fedcomuon.problem.Layout;
+
+/**
+ * An estimate of the memory of a run in bytes, made before large allocations, so that a run that cannot fit is refused
+ * with a figure instead of being killed later.
+ *
+ * @param variables of the method; exact
+ * @param directions workspace of the orthogonalizer; exact, except for allocations of kernels
+ * @param evaluations activations of as many clients as there are workers; see {@link MemoryEstimate}
+ * @param judgements activations of as many batches, and in meta learning of steps of adaptation, as are judged in
+ *     parallel; no client trains meanwhile
+ * @param data as tensors
+ * @param rest W0, averages for evaluation, the JVM and libtorch themselves
+ */
+record RunMemory(long variables, long directions, long evaluations, long judgements, long data, long rest) {
+    /** The JVM, its heap and the code of libtorch; measured with CIFAR-10, whose pixels are in the heap as well. */
+    private static final long PROGRAM = 800L << 20;
+
+    /** Copies of the model besides the variables: W0, the average that is evaluated, and the one that is written. */
+    private static final int COPIES = 3;
+
+    /**
+     * Returns the estimate for a run.
+     *
+     * @param workers that evaluate, each a client at a time
+     * @param devices among which the clients are divided
+     * @param data bytes of tensors
+     */
+    static RunMemory of(Configuration c, Network network, int workers, int devices, long data) {
+        int clients = c.integer("clients");
+        long model = network.parameters() * Float.BYTES;
+        MethodChoice choice = c.chosen(MethodChoice.ALL);
+        ObjectiveChoice objective = c.chosen(ObjectiveChoice.ALL);
+        long each = choice.adaptationBytes()
+                .map(bytes -> bytes.applyAsLong(c, network))
+                .orElseGet(() -> objective.evaluationBytes(c, network));
+        return new RunMemory(
+                ((long) clients * choice.perClient() + (long) Math.min(devices, clients) * choice.shared()) * model,
+                c.method().parameters().containsKey("orthogonalizer")
+                        ? directions(c.orthogonalizer(), network.layout(), clients)
+                        : 0,
+                Math.min(Math.max(workers, devices), clients) * each,
+                workers * objective.judgementBytes(c, network),
+                data,
+                PROGRAM + COPIES * model);
+    }
+
+    /**
+     * Returns the memory of the plans, one per shape. Small matrices share a call with workspace for only a few of
+     * them.
+     */
+    static long directions(Orthogonalizer orthogonalizer, Layout layout, int clients) {
+        Set<List<Integer>> shapes = new HashSet<>();
+        long floats = 0;
+        for (Block block : layout.blocks()) {
+            if (block.update() == Block.Update.ORTHOGONAL && shapes.add(List.of(block.rows(), block.cols()))) {
+                int together = MuonPlan.together(clients, block.rows(), block.cols());
+                floats += workspace(orthogonalizer, block.rows(), block.cols(), together);
+            }
+        }
+        return floats * Float.BYTES;
+    }
+
+    private static long workspace(Orthogonalizer orthogonalizer, int rows, int cols, int clients) {
+        long size = (long) rows * cols;
+        long side = Math.min(rows, cols);
+        return switch (orthogonalizer) {
+            case ExactSvd _ -> 2L * clients * size + side * (rows + cols + 1);
+            case GramNewtonSchulz _ -> clients * (2 * size + 4 * side * side) + side * side;
+            case NewtonSchulz _ -> side <= NewtonSchulzSpec.longestSide() ? 0 : clients * (2 * size + 2 * side * side);
+            case Auto auto ->
+                side <= NewtonSchulzSpec.longestSide()
+                        ? 0
+                        : workspace(auto.pick(rows, cols, ElementType.FLOAT32), rows, cols, clients);
+        };
+    }
+
+    /** Returns the sum. */
+    long bytes() {
+        return variables + directions + Math.max(evaluations, judgements) + data + rest;
+    }
+
+    @Override
+    public String toString() {
+        return """
+                about %s of memory: %s for the method's variables, %s to orthogonalize, %s for gradients \
+                (or %s to judge), %s data, %s else""".formatted(
+                        gibibytes(bytes()),
+                        gibibytes(variables),
+                        gibibytes(directions),
+                        gibibytes(evaluations),
+                        gibibytes(judgements),
+                        gibibytes(data),
+                        gibibytes(rest));
+    }
+
+    static String gibibytes(long bytes) {
+        return String.format(Locale.ROOT, "%.1f GiB", bytes / (double) (1L << 30));
+    }
+
+    /**
+     * Returns the memory available to this process: what Linux reports as available, within the limit of the control
+     * group. Empty where the system does not report it.
+     */
+    static OptionalLong available() {
+        long least = Long.MAX_VALUE;
+        try {
+            for (String line : Files.readAllLines(Path.of("/proc/meminfo"))) {
+                if (line.startsWith("MemAvailable:")) {
+                    least = Long.parseLong(line.replaceAll("\\D", "")) * 1024;
+                }
+            }
+            Path limit = Path.of("/sys/fs/cgroup/memory.max");
+            if (Files.exists(limit)) {
+                String text = Files.readString(limit).strip();
+                if (!text.equals("max")) {
+                    long used = Long.parseLong(Files.readString(limit.resolveSibling("memory.current"))
+                            .strip());
+                    least = Math.min(least, Math.max(0, Long.parseLong(text) - used));
+                }
+            }
+        } catch (IOException | NumberFormatException e) {
+            // Another system, or a Linux with other files: then no run is refused.
+        }
+        return least == Long.MAX_VALUE ? OptionalLong.empty() : OptionalLong.of(least);
+    }
+}

@@ -1,0 +1,158 @@
+package org.fedcomuon.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.fedcomuon.testing.TrainProcess.awaitCheckpoint;
+import static org.fedcomuon.testing.TrainProcess.end;
+import static org.fedcomuon.testing.TrainProcess.sha256;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.fedcomuon.testing.Slow;
+import org.fedcomuon.testing.TrainProcess;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/** {@code mpirun ./fedcomuon train --cluster mpi}, on one machine. Root installs Open MPI where it is missing. */
+@Slow
+class MpiIT {
+    private static final String PACKAGE = "openmpi-bin";
+    private static final String MPIRUN = "mpirun.openmpi";
+
+    @TempDir
+    private static Path whole;
+
+    @TempDir
+    private Path temporary;
+
+    private static String expected = "";
+
+    private final List<Process> started = new ArrayList<>();
+
+    @BeforeAll
+    static void trainInOneProcess() throws Exception {
+        boolean there = canRun(MPIRUN, "--version");
+        if (!there && System.getProperty("user.name").equals("root")) {
+            there = canRun("apt-get", "install", "--yes", "--no-install-recommends", PACKAGE)
+                    && canRun(MPIRUN, "--version");
+        }
+        assumeTrue(there, "Open MPI is missing; install it: sudo apt-get install " + PACKAGE);
+        Path out = whole.resolve("run");
+        Path log = whole.resolve("log");
+        assertThat(end(TrainProcess.start(log, TrainProcess.command(arguments(out)))))
+                .as(Files.readString(log))
+                .isZero();
+        expected = sha256(out);
+    }
+
+    private static boolean canRun(String... command) throws InterruptedException {
+        try {
+            Process process = new ProcessBuilder(command)
+                    .redirectErrorStream(true)
+                    .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                    .start();
+            return process.waitFor(TrainProcess.PATIENCE_SECONDS, TimeUnit.SECONDS) && process.exitValue() == 0;
+        } catch (IOException e) {
+            return false; // no such program
+        }
+    }
+
+    @AfterEach
+    void nothingIsLeftRunning() {
+        started.forEach(mpirun -> {
+            mpirun.descendants().forEach(ProcessHandle::destroyForcibly);
+            mpirun.destroyForcibly();
+        });
+    }
+
+    private static List<String> arguments(Path out) {
+        return List.of("mnist-robust", "--iterations", "50", "--checkpoint-every", "1", "--out", out.toString());
+    }
+
+    private Process mpirun(String log, int processes, List<String> arguments) throws IOException {
+        var command = new ArrayList<>(List.of(
+                MPIRUN,
+                "--allow-run-as-root",
+                "--oversubscribe",
+                "--bind-to",
+                "none",
+                "--mca",
+                "mpi_yield_when_idle",
+                "1",
+                "-np",
+                Integer.toString(processes)));
+        command.addAll(TrainProcess.command(arguments));
+        command.addAll(List.of("--cluster", "mpi"));
+        Process process = TrainProcess.start(temporary.resolve(log), command);
+        started.add(process);
+        return process;
+    }
+
+    private String log(String name) throws IOException {
+        return Files.readString(temporary.resolve(name));
+    }
+
+    @Test
+    void twoProcessesGiveTheBitsOfOne() throws Exception {
+        Path out = temporary.resolve("run");
+        Process run = mpirun("log", 2, arguments(out));
+        assertThat(end(run)).as(log("log")).isZero();
+        assertThat(sha256(out)).isEqualTo(expected);
+        JsonNode summary = JsonMapper.shared().readTree(Files.readString(out.resolve("summary.json")));
+        assertThat(summary.get("members").asInt()).isEqualTo(2);
+        assertThat(log("log")).containsOnlyOnce("sha256"); // one process speaks
+        assertThat(Files.readAllLines(out.resolve("metrics.jsonl")))
+                .hasSameSizeAs(Files.readAllLines(whole.resolve("run").resolve("metrics.jsonl")));
+    }
+
+    @Test
+    void aKilledProcessEndsTheJobAndTheCheckpointIsNamed() throws Exception {
+        Path out = temporary.resolve("run");
+        Process run = mpirun("log", 2, arguments(out));
+        assertThat(awaitCheckpoint(run, out, List.of())).isNotEmpty();
+        ProcessHandle victim = run.descendants()
+                .filter(process -> process.info().command().orElse("").endsWith("java"))
+                .max((a, b) -> Long.compare(a.pid(), b.pid()))
+                .orElseThrow();
+        victim.destroyForcibly(); // SIGKILL
+        assertThat(end(run)).isNotZero();
+        assertThat(out.resolve("summary.json")).doesNotExist();
+        assertThat(log("log")).containsPattern("the last checkpoint is .*checkpoint-\\d+\\.safetensors, --resume ");
+
+        Process rest = mpirun("rest", 3, List.of("--resume", out.toString()));
+        assertThat(end(rest)).as(log("rest")).isZero();
+        assertThat(sha256(out)).isEqualTo(expected);
+    }
+
+    @Test
+    void whatIsWrongIsSaidOnceAndNobodyWaits() throws Exception {
+        Process taken = mpirun("taken", 2, arguments(whole.resolve("run")));
+        assertThat(end(taken)).isEqualTo(Failures.BAD_INPUT);
+        assertThat(log("taken")).containsOnlyOnce("holds a run already");
+
+        Path out = temporary.resolve("run");
+        var many = new ArrayList<>(arguments(out));
+        many.addAll(List.of("--clients", "2"));
+        Process tooMany = mpirun("many", 3, many);
+        assertThat(end(tooMany)).isNotZero();
+        assertThat(log("many")).contains("3 members for 2 clients");
+    }
+
+    @Test
+    void withoutMpirunItSaysSo() throws Exception {
+        var arguments = new ArrayList<>(arguments(temporary.resolve("run")));
+        arguments.addAll(List.of("--cluster", "mpi"));
+        Process alone = TrainProcess.start(temporary.resolve("log"), TrainProcess.command(arguments));
+        started.add(alone);
+        assertThat(end(alone)).isEqualTo(Failures.BAD_INPUT);
+        assertThat(log("log")).contains("--cluster mpi: this process was not started by Open MPI");
+    }
+}

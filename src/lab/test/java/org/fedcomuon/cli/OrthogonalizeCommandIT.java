@@ -1,0 +1,267 @@
+package org.fedcomuon.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+import static org.fedcomuon.cli.CommandRun.assertRefused;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import org.fedcomuon.device.ElementType;
+import org.fedcomuon.format.Npy;
+import org.fedcomuon.testing.TestDevices;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+class OrthogonalizeCommandIT {
+    @TempDir
+    private Path temporary;
+
+    private Path write(String name, boolean fortran, List<Long> shape, float... values) throws IOException {
+        Path file = temporary.resolve(name);
+        Npy.write(file, new Npy.Array(ElementType.FLOAT32, shape, fortran, MemorySegment.ofArray(values)));
+        return file;
+    }
+
+    private Path writeDoubles(String name, List<Long> shape, double... values) throws IOException {
+        Path file = temporary.resolve(name);
+        Npy.write(file, new Npy.Array(ElementType.FLOAT64, shape, false, MemorySegment.ofArray(values)));
+        return file;
+    }
+
+    private static float[] normal(int count) {
+        var random = new Random(1);
+        var values = new float[count];
+        for (int i = 0; i < count; i++) {
+            values[i] = (float) random.nextGaussian();
+        }
+        return values;
+    }
+
+    private static float[] read(Path file, List<Long> shape) throws IOException {
+        try (Arena arena = Arena.ofConfined()) {
+            Npy.Array array = Npy.read(file, arena);
+            assertThat(array.shape()).isEqualTo(shape);
+            assertThat(array.type()).isEqualTo(ElementType.FLOAT32);
+            assertThat(array.fortranOrder()).isFalse();
+            var values = new float[(int) array.elements()];
+            MemorySegment.copy(array.data(), ValueLayout.JAVA_FLOAT_UNALIGNED, 0, values, 0, values.length);
+            return values;
+        }
+    }
+
+    @Test
+    void aRotationStaysAndAScaledOneComesBack() throws Exception {
+        Path in = write("in.npy", false, List.of(2L, 2L), 0, -3, 3, 0);
+        Path out = temporary.resolve("out.npy");
+        CommandRun result = CommandRun.of("orthogonalize", in, out, "--method", "exact", "--json");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(read(out, List.of(2L, 2L))).containsExactly(new float[] {0, -1, 1, 0}, within(1e-6f));
+        JsonNode json = JsonMapper.shared().readTree(result.out());
+        assertThat(json.get("alignment").asDouble()).isCloseTo(1, within(1e-6));
+        assertThat(json.get("orthogonality_error").asDouble()).isLessThan(1e-5);
+        assertThat(json.get("path").asString()).isEqualTo("gesdd");
+    }
+
+    @Test
+    void aPrecisionThatACpuHasNotIsRefused() throws Exception {
+        Path in = write("in.npy", false, List.of(2L, 2L), 3, 0, 0, 4);
+        Path out = temporary.resolve("out.npy");
+        assertRefused(
+                CommandRun.of("orthogonalize", in, out, "--precision", "tf32"),
+                "auto jordan x 5 in tf32: cpu:0 multiplies in fp32, not in tf32: that takes a GPU and cuBLAS");
+        assertRefused(CommandRun.of("orthogonalize", in, out, "--precision", "fp16"), "'fp16'", "fp32, tf32 and bf16");
+        assertRefused(
+                CommandRun.of("orthogonalize", in, out, "--method", "exact", "--precision", "bf16"),
+                "--precision bf16: exact is always fp32");
+        assertThat(CommandRun.of("orthogonalize", in, out, "--precision", "fp32")
+                        .exitCode())
+                .isZero();
+    }
+
+    @Test
+    void aSimulatedGpuTakesEach() throws Exception {
+        assumeTrue(TestDevices.simulated().findAny().isPresent(), "the simulated devices have not been built");
+        Path in = write("large.npy", false, List.of(129L, 131L), normal(129 * 131));
+        Path out = temporary.resolve("out.npy");
+        var results = new ArrayList<float[]>();
+        for (String precision : List.of("fp32", "tf32", "bf16")) {
+            CommandRun result = CommandRun.of(
+                    "orthogonalize",
+                    in,
+                    out,
+                    "--method",
+                    "newton-schulz",
+                    "--device",
+                    "cudasim:0",
+                    "--precision",
+                    precision,
+                    "--json");
+            assertThat(result.exitCode()).as(result.err()).isZero();
+            assertThat(JsonMapper.shared().readTree(result.out()).get("path").asString())
+                    .isEqualTo("products by cuBLAS 13.0.0 in " + precision);
+            results.add(read(out, List.of(129L, 131L)));
+        }
+        assertThat(results.get(1)).isNotEqualTo(results.get(0));
+        assertThat(results.get(2)).isNotEqualTo(results.get(1));
+    }
+
+    @Test
+    void aBatchIsEachOfItsMatrices() throws Exception {
+        float[] values = normal(3 * 4 * 5);
+        Path in = write("batch.npy", false, List.of(3L, 4L, 5L), values);
+        Path out = temporary.resolve("out.npy");
+        assertThat(CommandRun.of("orthogonalize", in, out).exitCode()).isZero();
+        float[] whole = read(out, List.of(3L, 4L, 5L));
+        for (int k = 0; k < 3; k++) {
+            Path one = write("one.npy", false, List.of(4L, 5L), Arrays.copyOfRange(values, 20 * k, 20 * k + 20));
+            assertThat(CommandRun.of("orthogonalize", one, out).exitCode()).isZero();
+            assertThat(read(out, List.of(4L, 5L))).isEqualTo(Arrays.copyOfRange(whole, 20 * k, 20 * k + 20));
+        }
+    }
+
+    @Test
+    void fortranOrderIsTheSameMatrices() throws Exception {
+        float[] values = normal(2 * 3 * 4);
+        var turned = new float[values.length];
+        for (int k = 0; k < 2; k++) {
+            for (int i = 0; i < 3; i++) {
+                for (int j = 0; j < 4; j++) {
+                    turned[k + 2 * (i + 3 * j)] = values[(k * 3 + i) * 4 + j];
+                }
+            }
+        }
+        Path out = temporary.resolve("out.npy");
+        List<Long> shape = List.of(2L, 3L, 4L);
+        assertThat(CommandRun.of("orthogonalize", write("c.npy", false, shape, values), out)
+                        .exitCode())
+                .isZero();
+        float[] expected = read(out, shape);
+        assertThat(CommandRun.of("orthogonalize", write("f.npy", true, shape, turned), out)
+                        .exitCode())
+                .isZero();
+        assertThat(read(out, shape)).isEqualTo(expected);
+    }
+
+    @Test
+    void coefficientsOfAUser() throws Exception {
+        // One step x -> 2x - x^3 of a matrix with the singular values 3/5 and 4/5 after division by its norm.
+        Path in = write("in.npy", false, List.of(2L, 2L), 3, 0, 0, 4);
+        Path out = temporary.resolve("out.npy");
+        CommandRun result =
+                CommandRun.of("orthogonalize", in, out, "--method", "newton-schulz", "--coefficients", "2,-1,0");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(read(out, List.of(2L, 2L)))
+                .containsExactly(new float[] {1.2f - 0.216f, 0, 0, 1.6f - 0.512f}, within(1e-5f));
+        assertThat(result.out()).contains("newton-schulz 2.0,-1.0,0.0");
+    }
+
+    @Test
+    void doublePrecision() throws Exception {
+        Path in = writeDoubles("in.npy", List.of(2L, 3L), 1, 0, 0, 0, 1e-9, 0);
+        Path out = temporary.resolve("out.npy");
+        assertThat(CommandRun.of("orthogonalize", in, out, "--method", "exact").exitCode())
+                .isZero();
+        try (Arena arena = Arena.ofConfined()) {
+            Npy.Array array = Npy.read(out, arena);
+            assertThat(array.type()).isEqualTo(ElementType.FLOAT64);
+            assertThat(array.data().get(ValueLayout.JAVA_DOUBLE_UNALIGNED, 4 * 8))
+                    .isCloseTo(1, within(1e-12));
+        }
+        assertRefused(CommandRun.of("orthogonalize", in, out, "--method", "gram"), "float32");
+    }
+
+    @Test
+    void whatCannotBeIsRefused() throws Exception {
+        Path out = temporary.resolve("out.npy");
+        Path in = write("in.npy", false, List.of(2L, 2L), 1, 2, 3, 4);
+        assertRefused(CommandRun.of("orthogonalize", temporary.resolve("none.npy"), out), "none.npy", "no such file");
+        Path text = Files.writeString(temporary.resolve("text.npy"), "hello");
+        assertRefused(CommandRun.of("orthogonalize", text, out), "text.npy");
+        assertRefused(
+                CommandRun.of("orthogonalize", write("flat.npy", false, List.of(4L), 1, 2, 3, 4), out), "1 dimensions");
+        assertRefused(CommandRun.of("orthogonalize", write("empty.npy", false, List.of(0L, 4L)), out), "empty");
+        Path nan = write("nan.npy", false, List.of(2L, 1L, 2L), 1, 2, 3, Float.NaN);
+        assertRefused(CommandRun.of("orthogonalize", nan, out), "nan.npy", "matrix 1", "element 1");
+        assertRefused(CommandRun.of("orthogonalize", in, out, "--coefficients", "jordn"), "jordn", "jordan");
+        assertRefused(
+                CommandRun.of("orthogonalize", in, out, "--coefficients", "you", "--steps", "9"),
+                "you has 5 steps, not 9");
+        assertRefused(CommandRun.of("orthogonalize", in, out, "--method", "qr"), "--method", "qr");
+        assertRefused(CommandRun.of("orthogonalize", in, out, "--device", "tpu"), "'tpu'");
+        assertThat(out).doesNotExist();
+        assertRefused(CommandRun.of("orthogonalize", in, temporary.resolve("no/such/out.npy")), "out.npy");
+        assertRefused(CommandRun.of("orthogonalize", in), "OUT.npy");
+    }
+
+    @Test
+    void compareLeavesBothFiles() throws Exception {
+        Path out = temporary.resolve("compare");
+        CommandRun result = CommandRun.of("compare", "--shapes", "12x20,140x140", "--condition", "1e1", "--out", out);
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        JsonNode json = JsonMapper.shared().readTree(Files.readString(out.resolve("compare.json")));
+        assertThat(json.get("entries")).hasSize(2 * 9);
+        for (JsonNode entry : json.get("entries")) {
+            boolean exact = entry.get("method").asString().equals("exact");
+            assertThat(entry.get("seconds").asDouble()).isPositive();
+            assertThat(entry.get("alignment").asDouble()).isBetween(exact ? 0.99999 : 0.05, exact ? 1.00001 : 1.3);
+            if (exact) {
+                assertThat(entry.get("orthogonality_error").asDouble()).isLessThan(1e-5);
+            }
+        }
+        assertThat(Files.readString(out.resolve("compare.html"))).contains("polar-express", "140");
+        assertThat(out).isDirectoryNotContaining(file -> file.toString().endsWith(".part"));
+        assertRefused(CommandRun.of("compare", "--shapes", "12", "--out", out), "--shapes '12'");
+        assertRefused(CommandRun.of("compare", "--shapes", "0x5", "--out", out), "0x5");
+        assertRefused(CommandRun.of("compare", "--condition", "0.5", "--out", out), "--condition");
+        assertRefused(CommandRun.of("compare", "--seeds", "0", "--out", out), "--seeds");
+    }
+
+    @Test
+    void compareTrainsWithEach() throws Exception {
+        Path out = temporary.resolve("trained");
+        CommandRun result = CommandRun.of(
+                "compare",
+                "--shapes",
+                "8x8",
+                "--condition",
+                "1e1",
+                "--train",
+                "--iterations",
+                "5",
+                "--seeds",
+                "1",
+                "--out",
+                out);
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        JsonNode rows = JsonMapper.shared()
+                .readTree(Files.readString(out.resolve("orthogonalizers.json")))
+                .get("rows");
+        assertThat(rows)
+                .extracting(row -> row.get("row").asString())
+                .containsExactly(
+                        "fedcomuon, exact",
+                        "fedcomuon, newton-schulz",
+                        "fedcomuon, gram",
+                        "fedcomuon-vr, exact",
+                        "fedcomuon-vr, newton-schulz",
+                        "fedcomuon-vr, gram");
+        assertThat(rows)
+                .extracting(row -> row.get("sha256").get(0).asString())
+                .as("each way has bits of its own")
+                .doesNotHaveDuplicates()
+                .doesNotContain("");
+        assertThat(Files.readString(out.resolve("orthogonalizers.html"))).contains("gram", "</html>");
+        assertThat(result.out()).contains("orthogonalizers.html");
+    }
+}

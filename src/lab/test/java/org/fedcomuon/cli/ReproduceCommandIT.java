@@ -1,0 +1,188 @@
+package org.fedcomuon.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.fedcomuon.experiment.Rates;
+import org.fedcomuon.experiment.RatesReport;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import picocli.CommandLine;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+class ReproduceCommandIT {
+    @TempDir
+    private Path temporary;
+
+    /** What the command asked for. */
+    private record Asked(List<String> methods, List<Long> lengths, int seeds) {}
+
+    private final List<Asked> asked = new ArrayList<>();
+
+    /** With measurements that fall as the theory says, times T to the power of {@code deviation}. */
+    private CommandRun run(double deviation, Object... arguments) {
+        return run(
+                (subjects, lengths, seeds, progress) -> {
+                    asked.add(
+                            new Asked(subjects.stream().map(Rates.Subject::name).toList(), lengths, seeds));
+                    progress.accept("measuring");
+                    return new RatesReport(
+                            8,
+                            subjects.stream()
+                                    .map(subject -> curve(subject, lengths, subject.theory() + deviation))
+                                    .toList());
+                },
+                arguments);
+    }
+
+    private static RatesReport.Curve curve(Rates.Subject subject, List<Long> lengths, double slope) {
+        return new RatesReport.Curve(
+                subject.name(),
+                subject.orthogonalizer().name(),
+                subject.theory(),
+                subject.least(),
+                subject.greatest(),
+                lengths.stream()
+                        .map(length -> new RatesReport.Run(length, List.of(Math.pow((double) length, slope))))
+                        .toList());
+    }
+
+    private static CommandRun run(ReproduceCommand.Measurement measurement, Object... arguments) {
+        return CommandRun.of(new CommandLine(new ReproduceCommand(measurement)), arguments);
+    }
+
+    private static JsonNode json(Path directory) throws IOException {
+        return JsonMapper.shared().readTree(Files.readString(directory.resolve("rates.json")));
+    }
+
+    private void assertRefused(CommandRun result, String... words) {
+        CommandRun.assertRefused(result, words);
+        assertThat(result.out()).isEmpty();
+        assertThat(asked).isEmpty();
+    }
+
+    @Test
+    void aFullRunThatAgrees() throws Exception {
+        CommandRun result = run(0, "rates", "--out", temporary);
+
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.err()).isEmpty();
+        assertThat(asked)
+                .containsExactly(new Asked(
+                        List.of("fedcomuon", "fedcomuon-vr", "fedcomuon", "fedcomuon-vr"),
+                        List.of(256L, 512L, 1024L, 2048L, 4096L, 8192L, 16384L),
+                        4));
+        assertThat(result.out().lines())
+                .startsWith("measuring")
+                .endsWith(
+                        temporary.resolve("rates.json").toString(),
+                        temporary.resolve("rates.html").toString())
+                .anyMatch(line -> line.matches("fedcomuon-vr +exact +-0\\.333 +-0\\.333 +-0\\.39 to -0\\.27 +agrees"))
+                .noneMatch(line -> line.contains("too short for a conclusion"));
+        assertThat(json(temporary).get("quick").asBoolean()).isFalse();
+        assertThat(json(temporary).get("curves"))
+                .hasSize(4)
+                .allMatch(curve -> curve.get("agrees").asBoolean());
+        assertThat(Files.readString(temporary.resolve("rates.html"))).contains("All 4 slopes agree");
+    }
+
+    @Test
+    void aSlopeThatDoesNotAgreeFailsTheRunOnceTheFilesAreWritten() throws Exception {
+        CommandRun result = run(0.1, "rates", "--methods", "fedcomuon-vr", "--out", temporary);
+
+        assertThat(result.exitCode()).isEqualTo(1);
+        assertThat(result.err().lines())
+                .singleElement()
+                .asString()
+                .startsWith("fedcomuon: 2 of 2 slopes")
+                .endsWith("rates.html");
+        assertThat(result.out()).contains("-0.233", "does not agree");
+        assertThat(json(temporary).get("curves"))
+                .hasSize(2)
+                .noneMatch(curve -> curve.get("agrees").asBoolean());
+        assertThat(Files.readString(temporary.resolve("rates.html"))).contains("2 of 2 slopes do not agree");
+    }
+
+    @Test
+    void aQuickRunIsInconclusive() throws Exception {
+        CommandRun result = run(0.1, "rates", "--quick", "--out", temporary);
+
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.err()).isEmpty();
+        assertThat(asked.getFirst().lengths()).containsExactly(256L, 512L, 1024L, 2048L);
+        assertThat(asked.getFirst().seeds()).isEqualTo(2);
+        assertThat(result.out()).contains("does not agree", "too short for a conclusion");
+        assertThat(json(temporary).get("quick").asBoolean()).isTrue();
+        assertThat(Files.readString(temporary.resolve("rates.html"))).contains("too short for a conclusion");
+    }
+
+    @Test
+    void methodsAndSeedsAreTheUsers() {
+        assertThat(run(0, "rates", "--methods", "fedcomuon", "--seeds", "7", "--out", temporary)
+                        .exitCode())
+                .isZero();
+        assertThat(asked.getFirst().methods()).containsOnly("fedcomuon");
+        assertThat(asked.getFirst().seeds()).isEqualTo(7);
+    }
+
+    @Test
+    void badInput() throws Exception {
+        assertRefused(run(0, "ratse"), "no such FIGURE: 'ratse'", "'rates'", "maml-vit");
+        assertRefused(run(0), "FIGURE");
+        assertRefused(run(0, "rates", "--seeds", "0"), "--seeds 0", "range 1 to");
+        assertRefused(run(0, "rates", "--seeds", "-3"), "--seeds -3");
+        assertRefused(run(0, "rates", "--seeds", "101"), "--seeds 101", "100");
+        assertRefused(run(0, "rates", "--seeds", "many"), "--seeds", "many");
+        assertRefused(run(0, "rates", "--methods", "fedcomuon,fedavg"), "'fedavg'", "fedcomuon and fedcomuon-vr");
+        Path file = Files.createFile(temporary.resolve("file"));
+        assertRefused(run(0, "rates", "--out", file), "--out", file.toString());
+        assertRefused(run(0, "rates", "--out", file.resolve("below")), "--out", file.toString());
+        // The one of the launcher is the same.
+        assertRefused(CommandRun.of("reproduce", "ratse"), "'ratse'");
+    }
+
+    @Test
+    void measuresAndLeavesBothFiles() throws Exception {
+        Path out = temporary.resolve("new/rates");
+        CommandRun result = run(
+                (subjects, lengths, seeds, progress) -> Rates.run(subjects, List.of(8L, 16L, 64L), seeds, progress),
+                "rates",
+                "--quick",
+                "--seeds",
+                1,
+                "--out",
+                out);
+
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.out().lines().filter(line -> line.contains("T = "))).hasSize(4 * 3);
+        JsonNode json = json(out);
+        assertThat(json.get("figure").asString()).isEqualTo("rates");
+        assertThat(json.get("clients").asInt()).isEqualTo(Rates.CLIENTS);
+        assertThat(json.get("curves")).hasSize(4);
+        for (JsonNode curve : json.get("curves")) {
+            boolean reduced = curve.get("method").asString().equals("fedcomuon-vr");
+            assertThat(curve.get("theory").asDouble()).isCloseTo(reduced ? -1.0 / 3 : -1.0 / 4, within(1e-12));
+            double slope = curve.get("slope").asDouble();
+            assertThat(slope).isBetween(-1.0, 0.5);
+            assertThat(curve.get("agrees").asBoolean())
+                    .isEqualTo(slope >= curve.get("least").asDouble()
+                            && slope <= curve.get("greatest").asDouble());
+            assertThat(curve.get("runs")).hasSize(3);
+            for (JsonNode run : curve.get("runs")) {
+                assertThat(run.get("norms")).hasSize(1);
+                assertThat(run.get("norms").get(0).asDouble()).isPositive();
+                assertThat(run.get("mean")).isEqualTo(run.get("norms").get(0));
+            }
+            assertThat(curve.get("runs").get(2).get("iterations").asLong()).isEqualTo(64);
+        }
+        assertThat(Files.readString(out.resolve("rates.html")))
+                .contains("fedcomuon-vr", "newton-schulz", "T = 64", "too short for a conclusion");
+        assertThat(out).isDirectoryNotContaining(file -> file.toString().endsWith(".part"));
+    }
+}

@@ -1,0 +1,117 @@
+package org.fedcomuon.experiment;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.fedcomuon.device.Device;
+import org.fedcomuon.device.Devices;
+import org.fedcomuon.method.ClientFault;
+import org.fedcomuon.method.Clients;
+import org.fedcomuon.model.LanguageModel;
+import org.fedcomuon.model.Network;
+import org.fedcomuon.model.VisionTransformer;
+import org.fedcomuon.problem.Client;
+import org.fedcomuon.problem.Floats;
+import org.fedcomuon.problem.HessianProduct;
+import org.fedcomuon.problem.Jacobian;
+import org.fedcomuon.problem.Point;
+import org.fedcomuon.problem.Problem;
+import org.fedcomuon.problem.Sample;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** The estimate against what is allocated. */
+class RunMemoryIT {
+    /** A wide one, so that matrices are beyond the kernel that needs no room. */
+    private static final Network NETWORK = new LanguageModel(new LanguageModel.Sizes(300, 8, 1, 192, 2, 400, 0));
+
+    private static final int CLIENTS = 3;
+
+    static Stream<String> methods() {
+        return MethodChoice.ALL.names().stream();
+    }
+
+    /** Never called: what is allocated does not depend on it. */
+    private static final class Nobody implements Client, HessianProduct {
+        @Override
+        public void inner(Sample xi, Point w, Floats value, Jacobian jacobian) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void outerGradient(Sample zeta, Floats y, Floats gradient) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void hessianProduct(Sample xi, Point w, Point direction, Point product) {
+            throw new UnsupportedOperationException();
+        }
+    }
+
+    private static Configuration configuration(String method, String orthogonalizer) {
+        var changes = new LinkedHashMap<String, String>();
+        changes.put("method", method);
+        changes.put("clients", Integer.toString(CLIENTS));
+        changes.put("orthogonalizer", orthogonalizer);
+        return Configuration.of(Preset.load("wikitext2-robust"), changes);
+    }
+
+    @ParameterizedTest
+    @MethodSource("methods")
+    void variablesAndRoomAreWhatIsAllocated(String method) {
+        Problem problem = Problem.of(NETWORK.layout(), 1, CLIENTS, k -> new Nobody());
+        for (String orthogonalizer : List.of("newton-schulz", "exact", "gram", "auto")) {
+            Configuration c = configuration(method, orthogonalizer);
+            RunMemory memory = RunMemory.of(c, NETWORK, 1, 1, 0);
+            try (Device device = Devices.open("cpu:0");
+                    var clients = new Clients(
+                            device,
+                            problem,
+                            IntStream.range(0, CLIENTS).boxed().toList(),
+                            1,
+                            ClientFault.Policy.FAIL,
+                            fault -> {},
+                            1)) {
+                c.method().on(clients);
+                long difference = device.liveBytes() - memory.variables() - memory.directions();
+                // Norms, values of g, and for messages of EF21-Muon room for a few matrices.
+                assertThat(difference).as(orthogonalizer).isBetween(0L, NETWORK.parameters() * Float.BYTES / 2);
+            }
+        }
+    }
+
+    @Test
+    void visionTransformerOfTenClientsWithVarianceReductionFitsIntoEightGibibytes() {
+        Configuration c = Configuration.of(Preset.load("cifar-maml-vit"), Map.of("method", "fedcomuon-vr"));
+        long images = 60_000L * (3072 * Float.BYTES + Long.BYTES);
+        RunMemory memory = RunMemory.of(c, new VisionTransformer(), 2, 1, images);
+        assertThat(memory.bytes()).isLessThan(8L << 30);
+        assertThat(memory.variables()).isEqualTo(10 * 6 * 5_362_762L * Float.BYTES);
+    }
+
+    /** Ten clients, each with six variables of 82.7 million parameters. */
+    @Test
+    void theLanguageModelWithVarianceReductionNeedsMoreThanAnOrdinaryMachineHas() {
+        Configuration c = Configuration.of(Preset.load("wikitext2-robust"), Map.of("method", "fedcomuon-vr"));
+        var network = new LanguageModel(LanguageModel.Sizes.paper(33_278));
+        RunMemory memory = RunMemory.of(c, network, 2, 1, 0);
+        assertThat(memory.variables()).isEqualTo(10 * 6 * 82_670_590L * Float.BYTES);
+        assertThat(memory.bytes()).isBetween(24L << 30, 40L << 30);
+        // Fewer workers keep fewer activations.
+        assertThat(RunMemory.of(c, network, 1, 1, 0).bytes()).isLessThan(memory.bytes());
+        assertThat(memory.toString())
+                .matches("about \\d+\\.\\d GiB of memory: 18\\.5 GiB for the method's variables.*");
+    }
+
+    @Test
+    void whatIsAvailableIsKnownOnLinux() {
+        assertThat(RunMemory.available()).isPresent();
+        assertThat(RunMemory.available().getAsLong()).isPositive();
+    }
+}

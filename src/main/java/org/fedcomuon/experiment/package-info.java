@@ -1,5 +1,0 @@
-/** Experiments and what they measured. */
-@NullMarked
-package org.fedcomuon.experiment;
-
-import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,226 @@
+package org.fedcomuon.cluster.spark;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.fedcomuon.testing.TrainProcess.awaitCheckpoint;
+import static org.fedcomuon.testing.TrainProcess.end;
+import static org.fedcomuon.testing.TrainProcess.sha256;
+import static org.fedcomuon.testing.TrainProcess.summary;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.fedcomuon.testing.Repository;
+import org.fedcomuon.testing.Slow;
+import org.fedcomuon.testing.TrainProcess;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import tools.jackson.databind.JsonNode;
+
+/** {@code ./fedcomuon train --cluster} with Apache Spark, whose servers and executors are on this machine. */
+@Slow
+class SparkIT {
+    private static final Path LAUNCHER = Repository.root().resolve("fedcomuon");
+    private static final int BAD_INPUT = 2;
+    private static final String TWO_EXECUTORS = "local-cluster[2,1,1024]";
+
+    @TempDir
+    private static Path whole;
+
+    @TempDir
+    private Path temporary;
+
+    private static String expected = "";
+
+    private final List<Process> started = new ArrayList<>();
+
+    @BeforeAll
+    static void trainInOneProcess() throws Exception {
+        Path out = whole.resolve("run");
+        Path log = whole.resolve("log");
+        assertThat(end(TrainProcess.start(log, TrainProcess.command(arguments(out)))))
+                .as(Files.readString(log))
+                .isZero();
+        expected = sha256(out);
+    }
+
+    @AfterEach
+    void nothingIsLeftRunning() {
+        started.forEach(SparkIT::kill);
+    }
+
+    private static void kill(Process driver) {
+        List<ProcessHandle> executors = driver.descendants().toList();
+        driver.destroyForcibly();
+        executors.forEach(ProcessHandle::destroyForcibly);
+    }
+
+    private static List<String> arguments(Path out) {
+        return List.of("mnist-robust", "--iterations", "50", "--checkpoint-every", "2", "--out", out.toString());
+    }
+
+    private Process train(String log, String cluster, List<String> arguments) throws IOException {
+        var command = new ArrayList<>(List.of(LAUNCHER.toString(), "train"));
+        command.addAll(arguments);
+        command.addAll(List.of("--cluster", cluster));
+        Process process = TrainProcess.start(temporary.resolve(log), command);
+        started.add(process);
+        return process;
+    }
+
+    private String log(String name) throws IOException {
+        return Files.readString(temporary.resolve(name));
+    }
+
+    @Test
+    void twoExecutorsGiveTheBitsOfOneProcess() throws Exception {
+        Path out = temporary.resolve("run");
+        Process run = train("log", TWO_EXECUTORS, arguments(out));
+        assertThat(end(run)).as(log("log")).isZero();
+        assertThat(sha256(out)).isEqualTo(expected);
+        assertThat(summary(out).get("members").asInt()).isEqualTo(2);
+        assertThat(Files.readAllLines(out.resolve("metrics.jsonl")))
+                .hasSameSizeAs(Files.readAllLines(whole.resolve("run").resolve("metrics.jsonl")));
+        assertThat(log("log")).containsOnlyOnce("step 25 of 50").contains("sha256                 " + expected);
+        assertThat(out.resolve("report.html")).exists();
+        assertNothingElseCrossed(log("log"), summary(out));
+        try (var left = Files.list(out)) {
+            assertThat(left.map(Path::getFileName).map(Path::toString)).noneMatch(name -> name.startsWith("."));
+        }
+    }
+
+    /** W and M of each client in each round, W for what is evaluated and kept, and a few numbers: no example, no u. */
+    private static void assertNothingElseCrossed(String log, JsonNode summary) {
+        Matcher crossed = Pattern.compile(
+                        "(\\d+) exchanges, .* sent (\\d+) bytes of values and (\\d+) bytes of headers")
+                .matcher(log);
+        assertThat(crossed.find()).as(log).isTrue();
+        long w = 34_622L * Float.BYTES * 10;
+        int averages = 4; // at steps 0, 25 and 50, and the result
+        assertThat(Long.parseLong(crossed.group(2)))
+                .isEqualTo(summary.get("communicated_bytes").asLong() / 2 + averages * w);
+        assertThat(Long.parseLong(crossed.group(3)) / Long.parseLong(crossed.group(1)))
+                .isLessThan(2 * 400);
+    }
+
+    /** Whichever it is: the first member writes the files. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1})
+    void anExecutorThatIsKilledChangesNoBit(int which) throws Exception {
+        Path out = temporary.resolve("run");
+        Process run = train("log", TWO_EXECUTORS, arguments(out));
+        List<String> first = awaitCheckpoint(run, out, List.of());
+        assertThat(awaitCheckpoint(run, out, first)).as(log("log")).isNotEqualTo(first);
+        List<ProcessHandle> executors = run.children()
+                .filter(child -> child.info().command().orElse("").endsWith("java"))
+                .toList();
+        assertThat(executors).hasSize(2);
+        executors.get(which).destroyForcibly(); // SIGKILL
+        assertThat(end(run)).as(log("log")).isZero();
+        assertThat(sha256(out)).isEqualTo(expected);
+        assertThat(log("log"))
+                .containsPattern("executor \\d is lost: .*137")
+                .containsPattern("member \\d starts again on \\S+, from step \\d+")
+                .containsOnlyOnce("step 25 of 50");
+        assertThat(Files.readAllLines(out.resolve("metrics.jsonl")))
+                .hasSameSizeAs(Files.readAllLines(whole.resolve("run").resolve("metrics.jsonl")));
+    }
+
+    @Test
+    void aMasterThatIsKilledLeavesACheckpointToGoOnFrom() throws Exception {
+        Path out = temporary.resolve("run");
+        try (var servers = SparkServers.start(temporary.resolve("servers"))) {
+            Process run = train("log", servers.url(), arguments(out));
+            assertThat(awaitCheckpoint(run, out, List.of())).as(log("log")).isNotEmpty();
+            servers.kill();
+            kill(run);
+            assertThat(end(run)).isNotZero();
+        }
+        assertThat(out.resolve("summary.json")).doesNotExist();
+        try (var servers = SparkServers.start(temporary.resolve("other servers"))) {
+            Process rest = train("rest", servers.url(), List.of("--resume", out.toString()));
+            assertThat(end(rest)).as(log("rest")).isZero();
+        }
+        assertThat(sha256(out)).isEqualTo(expected);
+        assertThat(summary(out).get("members").asInt()).isEqualTo(2);
+    }
+
+    @Test
+    void aJarThatSparkShips() throws Exception {
+        List<Path> jars;
+        try (Stream<Path> files = Files.list(Path.of("target"))) {
+            jars = files.filter(file -> file.toString().endsWith("-all.jar")).toList();
+        }
+        assumeTrue(
+                jars.size() == 1,
+                "there is no jar for spark-submit; mvn -pl src/spark -Pspark-jar package -DskipTests makes it");
+        Path out = temporary.resolve("run");
+        try (var servers = SparkServers.start(temporary.resolve("servers"))) {
+            var arguments = new ArrayList<>(List.of("train"));
+            arguments.addAll(arguments(out));
+            arguments.addAll(List.of("--cluster", "spark"));
+            Process run = TrainProcess.start(
+                    temporary.resolve("log"), servers.submit(jars.getFirst().toAbsolutePath(), arguments));
+            started.add(run);
+            assertThat(end(run)).as(log("log")).isZero();
+        }
+        assertThat(sha256(out)).isEqualTo(expected);
+    }
+
+    @Test
+    void aStopIsACheckpoint() throws Exception {
+        Path out = temporary.resolve("run");
+        Process run = train("log", TWO_EXECUTORS, arguments(out));
+        assertThat(awaitCheckpoint(run, out, List.of())).as(log("log")).isNotEmpty();
+        // A terminal's Ctrl-C would reach the executors too, and they must not mind.
+        var interrupt = new ArrayList<>(List.of("kill", "-INT"));
+        run.children().forEach(executor -> interrupt.add(Long.toString(executor.pid())));
+        assertThat(end(new ProcessBuilder(interrupt).start())).isZero();
+        run.destroy(); // SIGTERM
+        end(run);
+        assertThat(summary(out).get("stopped").asBoolean()).as(log("log")).isTrue();
+        assertThat(log("log")).contains("continue with: ./fedcomuon train --resume");
+        Path rest = temporary.resolve("rest");
+        assertThat(end(TrainProcess.start(rest, TrainProcess.command(List.of("--resume", out.toString())))))
+                .as(Files.readString(rest))
+                .isZero();
+        assertThat(sha256(out)).isEqualTo(expected);
+    }
+
+    @Test
+    void whatIsWrongIsOneLine() throws Exception {
+        Path out = temporary.resolve("run");
+        Process submitted = train("submitted", "spark", arguments(out));
+        assertThat(end(submitted)).isEqualTo(BAD_INPUT);
+        assertThat(log("submitted").lines()).singleElement().asString().contains("requires spark-submit");
+        assertThat(out).doesNotExist();
+
+        var elsewhere = new ArrayList<>(arguments(temporary.resolve("elsewhere")));
+        elsewhere.addAll(List.of("--data-dir", "/no/such/directory"));
+        Process noData = train("data", TWO_EXECUTORS, elsewhere);
+        assertThat(end(noData)).isEqualTo(BAD_INPUT);
+        assertThat(log("data")).contains("there is no directory /no/such/directory, which --data-dir names");
+        assertThat(temporary.resolve("elsewhere")).doesNotExist();
+
+        var unfit = new ArrayList<>(arguments(temporary.resolve("unfit")));
+        unfit.addAll(List.of("--memory-limit", "0.1"));
+        Process noMemory = train("memory", TWO_EXECUTORS, unfit);
+        assertThat(end(noMemory)).isEqualTo(BAD_INPUT);
+        assertThat(log("memory")).containsPattern("fedcomuon: member \\d on \\S+: this run needs");
+        assertThat(temporary.resolve("unfit")).doesNotExist();
+
+        Process unknown = train("unknown", "sparkle", arguments(temporary.resolve("unknown run")));
+        assertThat(end(unknown)).isEqualTo(BAD_INPUT);
+        assertThat(log("unknown"))
+                .contains("--cluster sparkle: unknown; possible are local, mpi, spark://HOST:PORT, local-cluster[");
+    }
+}

@@ -1,0 +1,61 @@
+package org.fedcomuon.model;
+
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptional;
+import org.bytedeco.pytorch.global.torch;
+import org.fedcomuon.problem.Block;
+import org.fedcomuon.problem.Layout;
+
+/** The paper's CNN for MNIST: two 5 x 5 convolutions with pooling, two dense layers. Immutable. */
+@SuppressWarnings("exports") // users of tensors have libtorch; others must not need it
+public final class LeNet implements Network {
+    private final Layout layout = Layout.of(
+            Block.kernel("conv1.weight", 6, 1, 5, 5),
+            Block.vector("conv1.bias", 6),
+            Block.kernel("conv2.weight", 16, 6, 5, 5),
+            Block.vector("conv2.bias", 16),
+            Block.matrix("dense1.weight", 120, 256),
+            Block.vector("dense1.bias", 120),
+            Block.matrix("dense2.weight", 10, 120),
+            Block.vector("dense2.bias", 10));
+
+    /** Creates the network, which has no options. */
+    public LeNet() {}
+
+    @Override
+    public String name() {
+        return "lenet";
+    }
+
+    @Override
+    public Layout layout() {
+        return layout;
+    }
+
+    @Override
+    public Tensor logits(Parameters p, Tensor input, Dropout dropout) {
+        Tensor x = pooled(p, "conv1", input);
+        x = pooled(p, "conv2", x);
+        x = x.flatten(1, -1);
+        x = torch.relu(torch.linear(x, p.get("dense1.weight"), p.get("dense1.bias")));
+        return torch.linear(x, p.get("dense2.weight"), p.get("dense2.bias"));
+    }
+
+    private static Tensor pooled(Parameters p, String layer, Tensor x) {
+        Tensor convolved = torch.conv2d(
+                x,
+                p.get(layer + ".weight"),
+                new TensorOptional(p.get(layer + ".bias")),
+                new long[] {1, 1},
+                new long[] {0, 0},
+                new long[] {1, 1},
+                1);
+        return torch.relu(MaxPool.of(convolved)); // ReLU after pooling: the same result with a quarter of the work
+    }
+
+    @Override
+    public long activations(int batch) {
+        // Of each convolution: its result and its gradient, the same pooled, after ReLU, and places of four bytes.
+        return batch * ((6L * 24 * 24 + 16 * 8 * 8) * 2 + (6L * 12 * 12 + 256) * 3 + 2 * 120 + 10);
+    }
+}

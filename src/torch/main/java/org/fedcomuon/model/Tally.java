@@ -1,0 +1,50 @@
+package org.fedcomuon.model;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.LongOptional;
+import org.bytedeco.pytorch.Tensor;
+
+/** A score as sums, for adding up batches. */
+record Tally(double loss, long right, long count) {
+    static final Tally NOTHING = new Tally(0, 0, 0);
+
+    private static final int LARGEST_BATCH = 250;
+
+    /** The limit of the activations of a batch, as in training. */
+    private static final long BUDGET = 256L << 20;
+
+    /** Returns the size of batches, which depends on the network alone. */
+    static List<Examples> parts(Network network, Examples examples) {
+        int batch = batch(network);
+        var parts = new ArrayList<Examples>();
+        for (int from = 0; from < examples.count(); from += batch) {
+            parts.add(examples.range(from, Math.min(examples.count(), from + batch)));
+        }
+        return parts;
+    }
+
+    static int batch(Network network) {
+        return Math.clamp(BUDGET / (network.activations(1) * Float.BYTES), 1, LARGEST_BATCH);
+    }
+
+    /** Returns the tally of a batch; no tensor that leads to the parameters may require gradients. */
+    static Tally of(Network network, Parameters parameters, Examples batch) {
+        Torch.claim();
+        try (var _ = new PointerScope()) {
+            Tensor logits = network.logits(parameters, batch.inputs(), Dropout.none());
+            double loss = CrossEntropy.sum(logits, batch.labels()).item_float();
+            Tensor right = logits.argmax(new LongOptional(-1), false).eq(batch.labels());
+            return new Tally(loss, right.sum().item_long(), right.numel());
+        }
+    }
+
+    Tally plus(Tally other) {
+        return new Tally(loss + other.loss, right + other.right, count + other.count);
+    }
+
+    Judge.Score score() {
+        return new Judge.Score(loss / count, (double) right / count, Math.toIntExact(count));
+    }
+}
