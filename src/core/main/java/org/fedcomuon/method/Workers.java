@@ -2,10 +2,12 @@ package org.fedcomuon.method;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
@@ -17,14 +19,19 @@ import org.jspecify.annotations.Nullable;
 final class Workers implements AutoCloseable {
     private final int count;
     private final @Nullable ExecutorService others;
+    private final List<Thread> threads = new CopyOnWriteArrayList<>();
 
     Workers(String name, int count) {
         this.count = count;
+        ThreadFactory factory =
+                Thread.ofPlatform().daemon().name(name + "-worker-", 1).factory();
         others = count == 1
                 ? null
-                : Executors.newFixedThreadPool(
-                        count - 1,
-                        Thread.ofPlatform().daemon().name(name + "-worker-", 1).factory());
+                : Executors.newFixedThreadPool(count - 1, work -> {
+                    Thread thread = factory.newThread(work);
+                    threads.add(thread);
+                    return thread;
+                });
     }
 
     /** Calls {@code task} for 0 to {@code tasks - 1}, in any order; returns when all are done. */
@@ -84,10 +91,25 @@ final class Workers implements AutoCloseable {
         }
     }
 
+    /** Waits for the threads themselves: an executor calls itself terminated while its last thread still ends. */
     @Override
     public void close() {
-        if (others != null) {
-            others.close();
+        if (others == null) {
+            return;
+        }
+        others.close();
+        boolean interrupted = false;
+        for (Thread thread : threads) {
+            while (thread.isAlive()) {
+                try {
+                    thread.join();
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
         }
     }
 }
