@@ -13,6 +13,26 @@ fcm_status fail_device(fcm_error *error, const char *function, int device, const
                 cudaGetErrorString(failure.code), cudaGetErrorName(failure.code));
 }
 
+bool has_context(int device) noexcept {
+    // The runtime cannot tell. The driver can, and is found through the runtime, so that this library can be loaded without it.
+    using State = int (*)(int device, unsigned *flags, int *active);
+    static const State state = [] {
+        void *function = nullptr;
+        cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+        constexpr const char *kName = "cuDevicePrimaryCtxGetState";
+#if defined(FCM_CUDASIM) || CUDART_VERSION >= 12050
+        const cudaError_t code = cudaGetDriverEntryPointByVersion(kName, &function, 7000, cudaEnableDefault, &found);
+#else
+        const cudaError_t code = cudaGetDriverEntryPoint(kName, &function, cudaEnableDefault, &found);
+#endif
+        if (code != cudaSuccess) (void)cudaGetLastError();
+        return code == cudaSuccess && found == cudaDriverEntryPointSuccess ? reinterpret_cast<State>(function) : nullptr;
+    }();
+    unsigned flags = 0;
+    int active = 0;
+    return state != nullptr && state(device, &flags, &active) == 0 && active != 0;
+}
+
 namespace {
 
 int attribute(cudaDeviceAttr which, int device) {
@@ -39,6 +59,83 @@ void order(fcm_context *earlier, fcm_context *later) {
     check(cudaStreamWaitEvent(later->stream, earlier->mark, 0), "cudaStreamWaitEvent");
 }
 
+// Whether the current GPU can be given access to the memory of another, and has it now: that of the buffers, which come
+// from the pool of the other.
+bool reaches(int device, int other) {
+    int can = 0;
+    check(cudaDeviceCanAccessPeer(&can, device, other), "cudaDeviceCanAccessPeer");
+    if (can == 0) return false;
+    const cudaError_t enabled = cudaDeviceEnablePeerAccess(other, 0);
+    if (enabled != cudaSuccess) (void)cudaGetLastError();
+    // There is a limit on the number of peers, beyond which copies are staged.
+    if (enabled != cudaSuccess && enabled != cudaErrorPeerAccessAlreadyEnabled) return false;
+    cudaMemPool_t pool = nullptr;
+    check(cudaDeviceGetDefaultMemPool(&pool, other), "cudaDeviceGetDefaultMemPool");
+    cudaMemAccessDesc access{};
+    access.location.type = cudaMemLocationTypeDevice;
+    access.location.id = device;
+    access.flags = cudaMemAccessFlagsProtReadWrite;
+    check(cudaMemPoolSetAccess(pool, &access, 1), "cudaMemPoolSetAccess");
+    return true;
+}
+
+void make_event(cudaEvent_t *event) {
+    if (*event == nullptr) check(cudaEventCreateWithFlags(event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+}
+
+// How copies come to the context, whose GPU is current; the caller has routes_mutex.
+const Route &route_from(fcm_context *context, int other) {
+    const auto known = context->routes.find(other);
+    if (known != context->routes.end()) return known->second;
+    if (reaches(context->device, other)) return context->routes.emplace(other, Route{true, {}}).first->second;
+    for (int slot = 0; slot < kSlots; ++slot) {
+        make_event(&context->emptied[slot]);
+        if (context->slots[slot] != nullptr) continue;
+        void *memory = nullptr;
+        check(cudaHostAlloc(&memory, kSlotBytes, cudaHostAllocPortable), "cudaHostAlloc", kSlotBytes);
+        context->slots[slot] = static_cast<unsigned char *>(memory);
+    }
+    Route route;
+    const OnDevice there(other);
+    try {
+        for (cudaEvent_t &event : route.filled) make_event(&event);
+        return context->routes.emplace(other, route).first->second;
+    } catch (...) {
+        for (const cudaEvent_t event : route.filled) {
+            if (event != nullptr) (void)cudaEventDestroy(event);
+        }
+        throw;
+    }
+}
+
+// Fills the slots on the stream of the source and empties them on that of the target. CUDA would stage the copy too, but may
+// block the caller until it is done. Both streams have the copy in order, so they need not wait for each other otherwise.
+void copy_through_slots(fcm_context *to_context, unsigned char *to, fcm_context *from_context, const unsigned char *from,
+                        int64_t bytes, const Route &route) {
+    int slot = 0;
+    for (int64_t at = 0; at < bytes; at += kSlotBytes, slot = (slot + 1) % kSlots) {
+        const int64_t rest = bytes - at;
+        const int64_t piece = rest < kSlotBytes ? rest : kSlotBytes;
+        const auto size = static_cast<size_t>(piece);
+        try {
+            const OnDevice there(from_context->device);
+            // Recorded by the previous copy through this slot; an event that was never recorded holds up nobody.
+            check(cudaStreamWaitEvent(from_context->stream, to_context->emptied[slot], 0), "cudaStreamWaitEvent");
+            check(cudaMemcpyAsync(to_context->slots[slot], from + at, size, cudaMemcpyDeviceToHost, from_context->stream),
+                  "cudaMemcpyAsync", piece);
+            check(cudaEventRecord(route.filled[slot], from_context->stream), "cudaEventRecord");
+        } catch (Failure &failure) {
+            // The caller's message names the target.
+            failure.what += std::string(" on ") + kKindName + ":" + std::to_string(from_context->device);
+            throw;
+        }
+        check(cudaStreamWaitEvent(to_context->stream, route.filled[slot], 0), "cudaStreamWaitEvent");
+        check(cudaMemcpyAsync(to + at, to_context->slots[slot], size, cudaMemcpyHostToDevice, to_context->stream),
+              "cudaMemcpyAsync", piece);
+        check(cudaEventRecord(to_context->emptied[slot], to_context->stream), "cudaEventRecord");
+    }
+}
+
 }  // namespace
 
 // This library has its own devices and forwards to no backend.
@@ -51,6 +148,7 @@ using fcm::check;
 fcm_context::fcm_context(int ordinal) : device(ordinal) {
     try {
         fcm::OnDevice here(device);
+        here.stay();
         cudaDeviceProp properties{};
         check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
         memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
@@ -75,19 +173,30 @@ fcm_context::~fcm_context() { release(); }
 void fcm_context::release() noexcept {
     int before = device;
     (void)cudaGetDevice(&before);
-    (void)cudaSetDevice(device);
+    if (before != device) (void)cudaSetDevice(device);
     if (stream != nullptr) (void)cudaStreamSynchronize(stream);
     for (const auto &buffer : buffers) (void)cudaFreeAsync(buffer.first, stream);
     for (const auto &buffer : host_buffers) (void)cudaFreeHost(buffer.first);
     if (stream != nullptr) (void)cudaStreamSynchronize(stream);
+    for (const auto &[other, route] : routes) {
+        for (const cudaEvent_t event : route.filled) {
+            if (event != nullptr) (void)cudaEventDestroy(event);
+        }
+    }
+    for (const cudaEvent_t event : emptied) {
+        if (event != nullptr) (void)cudaEventDestroy(event);
+    }
+    for (unsigned char *slot : slots) {
+        if (slot != nullptr) (void)cudaFreeHost(slot);
+    }
     if (staging != nullptr) (void)cudaFreeHost(staging);
     if (found != nullptr) (void)cudaFreeHost(found);
     if (scratch != nullptr) (void)cudaFree(scratch);
     if (findings != nullptr) (void)cudaFree(findings);
     if (mark != nullptr) (void)cudaEventDestroy(mark);
     if (stream != nullptr) (void)cudaStreamDestroy(stream);
+    if (before != device && fcm::has_context(before)) (void)cudaSetDevice(before);
     (void)cudaGetLastError();
-    if (before != device) (void)cudaSetDevice(before);
 }
 
 void fcm_context_destroy(fcm_context *context) { std::unique_ptr<fcm_context>{context}.reset(); }
@@ -95,9 +204,13 @@ void fcm_context_destroy(fcm_context *context) { std::unique_ptr<fcm_context>{co
 void fcm_event_destroy(fcm_event *event) {
     const std::unique_ptr<fcm_event> owned{event};
     if (event == nullptr) return;
-    // CUDA keeps the event until the streams that wait for it have passed it.
-    (void)cudaEventDestroy(event->event);
-    (void)cudaGetLastError();
+    try {
+        const fcm::OnDevice here(event->device);  // any thread may do this; without it, one would get a context on device 0
+        // CUDA keeps the event until the streams that wait for it have passed it.
+        check(cudaEventDestroy(event->event), "cudaEventDestroy");
+    } catch (const fcm::Failure &) {
+        // Errors cannot be reported from here.
+    }
 }
 
 namespace fcm {
@@ -151,7 +264,7 @@ fcm_status device::context_stream(const fcm_context *context, void **stream, fcm
 
 fcm_status device::event_create(fcm_context *context, fcm_event **event, fcm_error *error) {
     return on_device("fcm_event_create", context, error, [&] {
-        auto made = std::make_unique<fcm_event>(fcm_event{context, nullptr});
+        auto made = std::make_unique<fcm_event>(fcm_event{context, context->device, nullptr});
         check(cudaEventCreateWithFlags(&made->event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
         *event = made.release();
     });
@@ -275,11 +388,20 @@ fcm_status device::copy(fcm_context *to_context, void *to, fcm_context *from_con
                         fcm_error *error) {
     return on_device("fcm_copy", to_context, error, [&] {
         const auto size = static_cast<size_t>(bytes);
+        std::unique_lock<std::mutex> lock(to_context->routes_mutex, std::defer_lock);
+        if (to_context->device != from_context->device) {
+            lock.lock();
+            const Route &route = route_from(to_context, from_context->device);
+            if (!route.direct) {
+                copy_through_slots(to_context, static_cast<unsigned char *>(to), from_context,
+                                   static_cast<const unsigned char *>(from), bytes, route);
+                return;
+            }
+        }
         if (to_context != from_context) order(from_context, to_context);
         if (to_context->device == from_context->device) {
             check(cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToDevice, to_context->stream), "cudaMemcpyAsync", bytes);
         } else {
-            // CUDA copies directly from GPU to GPU where peer access is possible, and through the host otherwise.
             check(cudaMemcpyPeerAsync(to, to_context->device, from, from_context->device, size, to_context->stream),
                   "cudaMemcpyPeerAsync", bytes);
         }

@@ -25,6 +25,16 @@ struct Findings {
 constexpr int64_t kScratchBytes = int64_t{1} << 20;
 // Pinned staging memory for tables that are copied to the device.
 constexpr int64_t kStagingBytes = int64_t{1} << 16;
+// Pinned memory for copies from GPUs whose memory this one cannot access: while one slot is being filled by the other GPU,
+// this one empties the other. Two slots of 4 MiB keep both busy, and are small compared with what is copied.
+constexpr int kSlots = 2;
+constexpr int64_t kSlotBytes = int64_t{4} << 20;
+
+// How copies come from another GPU.
+struct Route {
+    bool direct = false;
+    cudaEvent_t filled[kSlots] = {};  // on the other GPU; unused if direct
+};
 
 // A CUDA call failed; `what` names the call.
 struct Failure {
@@ -48,22 +58,34 @@ inline void launched(const char *kernel, int64_t clients, int64_t n) {
     throw Failure{code, std::string(kernel) + " of " + std::to_string(clients) + " x " + std::to_string(n)};
 }
 
-// Makes a device current on this thread and restores the previous one, because other libraries use the same thread.
+// Whether this process has a primary context on a device; asking creates none.
+bool has_context(int device) noexcept;
+
+// Makes a device current on this thread and restores the previous one, because other libraries use the same thread. A
+// device without a context is not restored: cudaSetDevice would create one, which takes half a gigabyte of a GPU that this
+// process may not even be allowed to use, and nobody on this thread can be using it. On a context's own thread its device is
+// current already.
 class OnDevice {
    public:
-    explicit OnDevice(int device) : device_(device) {
+    explicit OnDevice(int device) {
         check(cudaGetDevice(&before_), "cudaGetDevice");
-        if (before_ != device_) check(cudaSetDevice(device_), "cudaSetDevice");
+        if (before_ == device) return;
+        check(cudaSetDevice(device), "cudaSetDevice");
+        restores_ = has_context(before_);
     }
     ~OnDevice() {
-        if (before_ != device_) (void)cudaSetDevice(before_);
+        // Without the second call, the next launch would be blamed for the failure of the first.
+        if (restores_ && cudaSetDevice(before_) != cudaSuccess) (void)cudaGetLastError();
     }
     OnDevice(const OnDevice &) = delete;
     OnDevice &operator=(const OnDevice &) = delete;
 
+    // From now on the device is current on this thread.
+    void stay() { restores_ = false; }
+
    private:
-    int device_;
     int before_ = 0;
+    bool restores_ = false;
 };
 
 }  // namespace fcm
@@ -90,12 +112,19 @@ struct fcm_context {
     std::unordered_map<void *, int64_t> host_buffers;
     int64_t live_bytes = 0;  // guarded by buffers_mutex, as are the two maps
 
+    // For copies from other GPUs, made by the first that needs them.
+    std::mutex routes_mutex;
+    std::unordered_map<int, fcm::Route> routes;      // by the other GPU
+    unsigned char *slots[fcm::kSlots] = {};          // kSlotBytes each, pinned for all GPUs
+    cudaEvent_t emptied[fcm::kSlots] = {};           // on this GPU
+
    private:
     void release() noexcept;
 };
 
 struct fcm_event {
     fcm_context *context;
+    int device;  // the context may be destroyed before the event
     cudaEvent_t event;
 };
 
@@ -117,6 +146,9 @@ template <class Body>
 fcm_status on_device(const char *function, const fcm_context *context, fcm_error *error, Body &&body) {
     try {
         OnDevice here(context->device);
+        // Another library on this thread may have ignored an error, which launched() would take for ours. That of a device
+        // that has failed cannot be removed, and is reported by the first call of the body.
+        (void)cudaGetLastError();
         if constexpr (std::is_void_v<decltype(body())>) {
             body();
             return FCM_OK;

@@ -8,7 +8,8 @@
 namespace cudasim {
 
 DeviceMemories::DeviceMemories(const Settings &settings)
-    : peers_(static_cast<size_t>(settings.devices * settings.devices)) {
+    : peers_(static_cast<size_t>(settings.devices * settings.devices)),
+      pool_peers_(static_cast<size_t>(settings.devices * settings.devices)) {
     for (int i = 0; i < settings.devices; ++i) {
         devices_.push_back(std::make_unique<DeviceMemory>(
             i, DeviceMemory::Options{settings.memory, settings.protect, settings.poison}));
@@ -42,18 +43,18 @@ bool DeviceMemories::allows(int device_number, const void *address, size_t bytes
     const Place place = find(address);
     if (place.kind == Place::Kind::pinned) return bytes <= place.room(address);
     if (place.kind != Place::Kind::device || !place.ready || bytes > place.room(address)) return false;
-    return place.device == device_number || (!place.pool && peer(device_number, place.device));
+    return place.device == device_number || (place.pool ? pool_peer(device_number, place.device) : peer(device_number, place.device));
 }
 
 void MemoryGate::open(int device, const std::vector<int> &others) {
     for (int i = 0; i < memories_.count(); ++i) {
         const bool all = i == device || std::find(others.begin(), others.end(), i) != others.end();
-        memories_.device(i).set_reach(all ? Reach::all : memories_.peer(device, i) ? Reach::peers : Reach::none);
+        memories_.device(i).set_reach({all || memories_.peer(device, i), all || memories_.pool_peer(device, i)});
     }
 }
 
 void MemoryGate::close() {
-    for (int i = 0; i < memories_.count(); ++i) memories_.device(i).set_reach(Reach::none);
+    for (int i = 0; i < memories_.count(); ++i) memories_.device(i).set_reach({false, false});
 }
 
 Place MemoryMap::find(const void *address) const { return memories_.find(address); }

@@ -27,6 +27,9 @@ class DeviceMemories {
     std::string describe(const void *address) const;
 
     bool peer(int device, int of) const { return peers_[index(device, of)].load(std::memory_order_relaxed); }
+    // The same for memory from pools.
+    bool pool_peer(int device, int of) const { return pool_peers_[index(device, of)].load(std::memory_order_relaxed); }
+    void set_pool_peer(int device, int of, bool access) { pool_peers_[index(device, of)].store(access); }
     void set_peer(int device, int of, bool access) { peers_[index(device, of)].store(access); }
 
     // Whether a kernel of `device` may access the bytes; with 0 bytes, whether the address lies in such memory at all.
@@ -38,6 +41,7 @@ class DeviceMemories {
     std::vector<std::unique_ptr<DeviceMemory>> devices_;
     PinnedMemory pinned_;
     std::vector<std::atomic<bool>> peers_;
+    std::vector<std::atomic<bool>> pool_peers_;
 };
 
 // While it is open, the memory that work on some devices needs is accessible; otherwise no device memory is.

@@ -77,7 +77,7 @@ void DeviceMemory::prepare(size_t position, const Allocation &allocation) {
 }
 
 void DeviceMemory::protect_region(const Allocation &allocation) const {
-    const bool open = !options_.protect || reach_ == Reach::all || (reach_ == Reach::peers && !allocation.pool);
+    const bool open = !options_.protect || reach_.opens(allocation.pool);
     if (!open) change_protection(at(allocation.region), allocation.region_bytes, PROT_NONE);
 }
 
@@ -262,13 +262,12 @@ void DeviceMemory::refresh_runs() {
 
 void DeviceMemory::set_reach(Reach reach) {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (reach == reach_) return;
-    const auto open = [](Reach r, bool pool) { return r == Reach::all || (r == Reach::peers && !pool); };
+    if (reach.plain == reach_.plain && reach.pools == reach_.pools) return;
     if (options_.protect) {
         refresh_runs();
         for (const Run &run : runs_) {
-            if (open(reach, run.pool) == open(reach_, run.pool)) continue;
-            change_protection(at(run.start), run.bytes, open(reach, run.pool) ? PROT_READ | PROT_WRITE : PROT_NONE);
+            if (reach.opens(run.pool) == reach_.opens(run.pool)) continue;
+            change_protection(at(run.start), run.bytes, reach.opens(run.pool) ? PROT_READ | PROT_WRITE : PROT_NONE);
         }
     }
     reach_ = reach;

@@ -15,8 +15,14 @@
 
 namespace cudasim {
 
-// How much of a device's memory is accessible: peers can access memory from cudaMalloc, but not from memory pools.
-enum class Reach { none, peers, all };
+// How much of a device's memory is accessible: peers are given access to memory from cudaMalloc and from memory pools
+// separately.
+struct Reach {
+    bool plain;
+    bool pools;
+
+    bool opens(bool pool) const { return pool ? pools : plain; }
+};
 
 class DeviceMemory {
    public:
@@ -94,7 +100,7 @@ class DeviceMemory {
     size_t cursor_ = 0;
     size_t used_ = 0;
     size_t asked_ = 0;
-    Reach reach_ = Reach::none;
+    Reach reach_{false, false};
     // Adjacent regions are merged, so that access rights change with few system calls.
     struct Run {
         size_t start;

@@ -38,4 +38,13 @@ cudaError_t call(Body &&body) noexcept {
     }
 }
 
+// For functions that need a context: the first creates the primary context of the current device.
+template <class Body>
+cudaError_t call_in_context(Body &&body) noexcept {
+    return call([&](Machine &machine, HostThread &thread) {
+        machine.need_context(thread.device);
+        body(machine, thread);
+    });
+}
+
 }  // namespace cudasim

@@ -43,7 +43,8 @@ Machine::Machine(const Settings &settings)
       memories_(settings),
       faults_(settings.devices),
       streams_(settings.devices),
-      scheduler_(memories_, faults_) {}
+      scheduler_(memories_, faults_),
+      contexts_(static_cast<size_t>(settings.devices)) {}
 
 Machine::~Machine() = default;
 
@@ -52,6 +53,25 @@ void Machine::check_device(int device) const {
         throw ApiError(devices() == 0 ? cudaErrorNoDevice : cudaErrorInvalidDevice,
                        text("device %d of %d", device, devices()));
     }
+}
+
+void Machine::need_context(int device) {
+    check_device(device);
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (contexts_[static_cast<size_t>(device)]) return;
+    if (settings_.exclusive.count(device) != 0) {
+        throw ApiError(cudaErrorDevicesUnavailable, text("no context on device %d, which another process has", device));
+    }
+    if (settings_.sick.count(device) != 0) {
+        throw ApiError(cudaErrorECCUncorrectable, text("no context on device %d", device));
+    }
+    contexts_[static_cast<size_t>(device)] = true;
+}
+
+bool Machine::has_context(int device) const {
+    check_device(device);
+    std::lock_guard<std::mutex> lock(mutex_);
+    return contexts_[static_cast<size_t>(device)];
 }
 
 void Machine::check_healthy(int device) const {
@@ -139,8 +159,13 @@ void Machine::reset_device(int device) {
         streams_.forget(device);
         memories_.device(device).release_all();
         faults_.clear(device);
-        for (int i = 0; i < devices(); ++i) memories_.set_peer(device, i, false);
+        for (int i = 0; i < devices(); ++i) {
+            memories_.set_peer(device, i, false);
+            memories_.set_pool_peer(i, device, false);
+        }
     });
+    std::lock_guard<std::mutex> lock(mutex_);
+    contexts_[static_cast<size_t>(device)] = false;
 }
 
 }  // namespace cudasim

@@ -57,6 +57,9 @@ class Machine {
 
     int devices() const { return settings_.devices; }
     void check_device(int device) const;
+    // Creates the primary context of a device, unless it exists. Throws if the device does not allow it.
+    void need_context(int device);
+    bool has_context(int device) const;
     // Throws the fault of a device that has failed.
     void check_healthy(int device) const;
 
@@ -92,6 +95,7 @@ class Machine {
 
     mutable std::mutex mutex_;
     std::map<std::pair<int, const void *>, size_t> shared_allowed_;
+    std::vector<bool> contexts_;  // devices with a primary context
     std::unique_ptr<Engine> engine_;
 };
 

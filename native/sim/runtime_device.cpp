@@ -78,7 +78,7 @@ cudaError_t cudaGetDeviceCount(int *count) {
 
 cudaError_t cudaSetDevice(int device) {
     return call([&](Machine &machine, HostThread &thread) {
-        machine.check_device(device);
+        machine.need_context(device);  // if this fails, the current device stays as it was
         thread.device = device;
     });
 }
@@ -107,7 +107,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
 }
 
 cudaError_t cudaDeviceSynchronize() {
-    return call([&](Machine &machine, HostThread &thread) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         machine.check_device(thread.device);
         machine.finish_device(thread.device);
         machine.check_healthy(thread.device);
@@ -127,16 +127,17 @@ cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
         check_pointer(can);
         machine.check_device(device);
         machine.check_device(peer);
-        *can = device != peer;
+        *can = device != peer && machine.settings().peers;
     });
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
-    return call([&](Machine &machine, HostThread &thread) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         machine.check_healthy(thread.device);
         machine.check_device(peer);
-        if (flags != 0 || peer == thread.device) {
-            throw ApiError(peer == thread.device ? cudaErrorInvalidDevice : cudaErrorInvalidValue,
+        const bool never = peer == thread.device || !machine.settings().peers;
+        if (flags != 0 || never) {
+            throw ApiError(never ? cudaErrorInvalidDevice : cudaErrorInvalidValue,
                            text("peer access of device %d to device %d, flags %u", thread.device, peer, flags));
         }
         if (machine.memories().peer(thread.device, peer)) {
@@ -147,7 +148,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
 }
 
 cudaError_t cudaDeviceDisablePeerAccess(int peer) {
-    return call([&](Machine &machine, HostThread &thread) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         machine.check_healthy(thread.device);
         machine.check_device(peer);
         if (!machine.memories().peer(thread.device, peer)) {
@@ -167,7 +168,7 @@ cudaError_t cudaDriverGetVersion(int *version) {
 cudaError_t cudaRuntimeGetVersion(int *version) { return cudaDriverGetVersion(version); }
 
 cudaError_t cudaFuncSetAttribute(const void *function, cudaFuncAttribute attribute, int value) {
-    return call([&](Machine &machine, HostThread &thread) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         machine.check_healthy(thread.device);
         if (function == nullptr) throw ApiError(cudaErrorInvalidDeviceFunction, "a null pointer for the kernel");
         if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return;  // only a hint
@@ -177,6 +178,31 @@ cudaError_t cudaFuncSetAttribute(const void *function, cudaFuncAttribute attribu
                                                        machine.settings().arch, most));
         }
         machine.allow_shared(thread.device, function, static_cast<size_t>(value));
+    });
+}
+
+namespace {
+
+// cuDevicePrimaryCtxGetState; the results are the driver's: success, invalid value, invalid device.
+int primary_context_state(int device, unsigned *flags, int *active) {
+    if (flags == nullptr || active == nullptr) return 1;
+    const auto machine = Machine::get();
+    if (device < 0 || device >= machine->devices()) return 101;
+    *flags = 0;
+    *active = machine->has_context(device) ? 1 : 0;
+    return 0;
+}
+
+}  // namespace
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult *found) {
+    return call([&](Machine &, HostThread &) {
+        check_pointer(symbol);
+        check_pointer(function);
+        const bool known = std::strcmp(symbol, "cuDevicePrimaryCtxGetState") == 0;
+        *function = known ? reinterpret_cast<void *>(&primary_context_state) : nullptr;
+        if (found != nullptr) *found = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
     });
 }
 
@@ -230,6 +256,19 @@ long long cudasim_live_bytes(int device) {
         for (int i = 0; i < machine.devices(); ++i) bytes += machine.memories().device(i).live();
     });
     return error == cudaSuccess ? static_cast<long long>(bytes) : -1;
+}
+
+int cudasim_contexts(int device) {
+    using namespace cudasim;
+    int count = 0;
+    const cudaError_t error = call([&](Machine &machine, HostThread &) {
+        if (device >= 0) {
+            count = machine.has_context(device) ? 1 : 0;
+            return;
+        }
+        for (int i = 0; i < machine.devices(); ++i) count += machine.has_context(i) ? 1 : 0;
+    });
+    return error == cudaSuccess ? count : -1;
 }
 
 int cudasim_trace(const char *path) {

@@ -110,7 +110,7 @@ void check_shared(const Machine &machine, const KernelCall &call, int device) {
 }  // namespace
 
 void detail::launch(const KernelCall &kernel) {
-    call([&](Machine &machine, HostThread &thread) {
+    call_in_context([&](Machine &machine, HostThread &thread) {
         const auto stream = machine.stream(kernel.stream, thread.device);
         if (stream->device() != thread.device) {
             throw ApiError(cudaErrorInvalidResourceHandle, text("kernel %s: a stream of device %d, but device %d is current",

@@ -105,7 +105,15 @@ void copy(Machine &machine, void *to, const void *from, size_t bytes, cudaMemcpy
         staging = std::make_shared<std::vector<unsigned char>>(first, first + bytes);
     }
     Task task;
-    task.what = text("copy of %zu bytes", bytes);
+    // Without access to each other's memory, devices copy through the host.
+    bool staged = false;
+    for (const Side *side : {&target, &source}) {
+        staged = staged || (target.on_device() && source.on_device() && target.place.device != source.place.device &&
+                            side->place.device != device &&
+                            !(side->place.pool ? machine.memories().pool_peer(device, side->place.device)
+                                               : machine.memories().peer(device, side->place.device)));
+    }
+    task.what = text(staged ? "staged copy of %zu bytes" : "copy of %zu bytes", bytes);
     for (const Side *side : {&target, &source}) {
         if (side->on_device()) task.devices.push_back(side->place.device);
     }
@@ -115,8 +123,8 @@ void copy(Machine &machine, void *to, const void *from, size_t bytes, cudaMemcpy
         std::memmove(to, staging != nullptr ? staging->data() : from, bytes);
     };
     const Mark mark = machine.submit(stream, std::move(task));
-    // A copy to pageable memory is never asynchronous.
-    if (target.pageable()) {
+    // A copy to pageable memory is never asynchronous, and a staged one need not be.
+    if (target.pageable() || staged) {
         machine.scheduler().finish(mark);
         machine.check_healthy(device);
     }
@@ -140,7 +148,7 @@ void set(Machine &machine, void *address, int value, size_t bytes, const std::sh
 }  // namespace
 
 cudaError_t cudaMalloc(void **address, size_t bytes) {
-    return call([&](Machine &machine, HostThread &thread) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         check_pointer(address);
         machine.check_healthy(thread.device);
         *address = bytes == 0 ? nullptr : allocate(machine, thread.device, bytes, false);
@@ -148,7 +156,7 @@ cudaError_t cudaMalloc(void **address, size_t bytes) {
 }
 
 cudaError_t cudaFree(void *address) {
-    return call([&](Machine &machine, HostThread &thread) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         machine.check_device(thread.device);
         if (address == nullptr) return;
         claim_for_free(machine, address, false);
@@ -163,7 +171,7 @@ cudaError_t cudaFree(void *address) {
 }
 
 cudaError_t cudaMallocAsync(void **address, size_t bytes, cudaStream_t handle) {
-    return call([&](Machine &machine, HostThread &thread) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         check_pointer(address);
         const auto stream = machine.stream(handle, thread.device);
         const int device = stream->device();
@@ -180,7 +188,7 @@ cudaError_t cudaMallocAsync(void **address, size_t bytes, cudaStream_t handle) {
 }
 
 cudaError_t cudaFreeAsync(void *address, cudaStream_t handle) {
-    return call([&](Machine &machine, HostThread &thread) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         const auto stream = machine.stream(handle, thread.device);
         if (address == nullptr) return;
         const int owner = machine.memories().owner(address);
@@ -202,7 +210,7 @@ cudaError_t cudaFreeAsync(void *address, cudaStream_t handle) {
 }
 
 cudaError_t cudaHostAlloc(void **address, size_t bytes, unsigned flags) {
-    return call([&](Machine &machine, HostThread &thread) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         check_pointer(address);
         machine.check_healthy(thread.device);
         if (flags > 7) throw ApiError(cudaErrorInvalidValue, text("flags %u", flags));
@@ -216,7 +224,7 @@ cudaError_t cudaHostAlloc(void **address, size_t bytes, unsigned flags) {
 cudaError_t cudaMallocHost(void **address, size_t bytes, unsigned flags) { return cudaHostAlloc(address, bytes, flags); }
 
 cudaError_t cudaFreeHost(void *address) {
-    return call([&](Machine &machine, HostThread &) {
+    return call_in_context([&](Machine &machine, HostThread &) {
         if (address == nullptr) return;
         if (machine.memories().find(address).kind != Place::Kind::pinned) {
             throw ApiError(cudaErrorInvalidValue, "free of what is not pinned: " + machine.memories().describe(address));
@@ -232,7 +240,7 @@ cudaError_t cudaFreeHost(void *address) {
 }
 
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
-    return call([&](Machine &machine, HostThread &thread) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         check_pointer(free);
         check_pointer(total);
         machine.check_healthy(thread.device);
@@ -259,6 +267,23 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr, void *v
     });
 }
 
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc *access, size_t count) {
+    return call([&](Machine &machine, HostThread &) {
+        check_pointer(pool);
+        check_pointer(access);
+        for (const cudaMemAccessDesc *one = access; one != access + count; ++one) {
+            if (one->location.type != cudaMemLocationTypeDevice) throw ApiError(cudaErrorInvalidValue, "no device");
+            const int device = one->location.id;
+            machine.check_device(device);
+            const bool any = one->flags != cudaMemAccessFlagsProtNone;
+            if (device == pool->device ? !any : any && !machine.settings().peers) {
+                throw ApiError(cudaErrorInvalidDevice, text("access of device %d to the pool of device %d", device, pool->device));
+            }
+            if (device != pool->device) machine.memories().set_pool_peer(device, pool->device, any);
+        }
+    });
+}
+
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t) {
     return call([&](Machine &, HostThread &) { check_pointer(pool); });
 }
@@ -277,7 +302,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const vo
 }
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
-    return call([&](Machine &machine, HostThread &thread) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         const auto stream = machine.stream(nullptr, thread.device);
         copy(machine, to, from, bytes, kind, stream);
         machine.finish_stream(stream);
@@ -286,14 +311,14 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind 
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t handle) {
-    return call([&](Machine &machine, HostThread &thread) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         copy(machine, to, from, bytes, kind, machine.stream(handle, thread.device));
     });
 }
 
 cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
                                 cudaStream_t handle) {
-    return call([&](Machine &machine, HostThread &thread) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         machine.check_device(to_device);
         machine.check_device(from_device);
         const auto stream = machine.stream(handle, thread.device);
@@ -307,14 +332,14 @@ cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int f
 }
 
 cudaError_t cudaMemset(void *address, int value, size_t bytes) {
-    return call([&](Machine &machine, HostThread &thread) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         const auto stream = machine.stream(nullptr, thread.device);
         set(machine, address, value, bytes, stream);
     });
 }
 
 cudaError_t cudaMemsetAsync(void *address, int value, size_t bytes, cudaStream_t handle) {
-    return call([&](Machine &machine, HostThread &thread) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         set(machine, address, value, bytes, machine.stream(handle, thread.device));
     });
 }

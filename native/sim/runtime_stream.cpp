@@ -18,7 +18,7 @@ void check_pointer(const void *where) {
 cudaError_t cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreateWithFlags(stream, cudaStreamDefault); }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
-    return call([&](Machine &machine, HostThread &thread) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         check_pointer(stream);
         machine.check_healthy(thread.device);
         if (flags > cudaStreamNonBlocking) throw ApiError(cudaErrorInvalidValue, text("stream flags %u", flags));
@@ -27,7 +27,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
-    return call([&](Machine &machine, HostThread &thread) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         if (handle == nullptr) throw ApiError(cudaErrorInvalidResourceHandle, "the null stream cannot be destroyed");
         const auto stream = machine.stream(handle, thread.device);
         // CUDA completes the work at some later time, which may be now.
@@ -38,7 +38,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
-    return call([&](Machine &machine, HostThread &thread) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         const auto stream = machine.stream(handle, thread.device);
         machine.finish_stream(stream);
         machine.check_healthy(stream->device());
@@ -46,7 +46,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
-    return call([&](Machine &machine, HostThread &thread) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         const auto stream = machine.stream(handle, thread.device);
         const bool done = machine.scheduler().advance({stream, stream->tail()});
         machine.check_healthy(stream->device());
@@ -55,7 +55,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, unsigned flags) {
-    return call([&](Machine &machine, HostThread &thread) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         if (flags != 0) throw ApiError(cudaErrorInvalidValue, text("flags %u", flags));
         const auto stream = machine.stream(handle, thread.device);
         const auto mark = machine.event(event_handle)->mark();
@@ -67,7 +67,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
 cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
-    return call([&](Machine &machine, HostThread &thread) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         check_pointer(event);
         machine.check_healthy(thread.device);
         if (flags > (cudaEventBlockingSync | cudaEventDisableTiming)) {
@@ -78,7 +78,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
-    return call([&](Machine &machine, HostThread &thread) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         const auto event = machine.event(handle);
         const auto stream = machine.stream(stream_handle, thread.device);
         if (event->device() != stream->device()) {
@@ -99,7 +99,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
-    return call([&](Machine &machine, HostThread &) {
+    return call_in_context([&](Machine &machine, HostThread &) {
         const auto event = machine.event(handle);
         const auto mark = event->mark();
         if (mark != nullptr) machine.scheduler().finish(*mark);
@@ -108,7 +108,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t handle) {
-    return call([&](Machine &machine, HostThread &) {
+    return call_in_context([&](Machine &machine, HostThread &) {
         const auto event = machine.event(handle);
         const auto mark = event->mark();
         const bool done = mark == nullptr || machine.scheduler().advance(*mark);
@@ -118,7 +118,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
 }
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start_handle, cudaEvent_t end_handle) {
-    return call([&](Machine &machine, HostThread &) {
+    return call_in_context([&](Machine &machine, HostThread &) {
         check_pointer(milliseconds);
         const auto start = machine.event(start_handle);
         const auto end = machine.event(end_handle);
@@ -133,7 +133,7 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start_handle, 
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t handle) {
-    return call([&](Machine &machine, HostThread &) {
+    return call_in_context([&](Machine &machine, HostThread &) {
         const auto event = machine.event(handle);
         machine.streams().remove_event(handle);
         machine.check_healthy(event->device());

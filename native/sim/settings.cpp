@@ -1,5 +1,6 @@
 #include "settings.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
 
@@ -50,6 +51,16 @@ class Variable {
         }
         return value;
     }
+    // Numbers of devices, separated by commas.
+    std::set<int> numbers(int below) const {
+        std::set<int> all;
+        for (size_t at = 0; set() && at <= text_.size();) {
+            const size_t end = std::min(text_.find(',', at), text_.size());
+            all.insert(static_cast<int>(parse(text_.substr(at, end - at), 0, below - 1)));
+            at = end + 1;
+        }
+        return all;
+    }
     std::runtime_error wrong(const std::string &wanted) const {
         return std::runtime_error(name_ + "=" + text_ + ": expected " + wanted);
     }
@@ -94,6 +105,9 @@ Settings Settings::from_environment() {
     settings.ptx_paths = Variable("PTX").text();
     settings.protect = !Variable("PROTECT").is_second("on", "off");
     settings.poison = !Variable("POISON").is_second("on", "off");
+    settings.peers = !Variable("PEERS").is_second("on", "off");
+    settings.exclusive = Variable("EXCLUSIVE").numbers(settings.devices);
+    settings.sick = Variable("SICK").numbers(settings.devices);
     return settings;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 
 namespace cudasim {
@@ -21,6 +22,9 @@ struct Settings {
     std::string ptx_paths;
     bool protect = true;
     bool poison = true;
+    bool peers = true;  // whether devices can access each other's memory
+    std::set<int> exclusive{};  // devices that another process has for itself
+    std::set<int> sick{};       // devices that no process can use
 
     // The maximum dynamic shared memory of a kernel, set with cudaFuncSetAttribute.
     size_t most_shared() const;

@@ -1,4 +1,6 @@
 // Fault injection: a fault occurs once, at the selected call, and nothing leaks because of it.
+#include <thread>
+
 #include "support.h"
 
 extern "C" __global__ void marks(int *out) { atomicAdd(out, 1); }
@@ -61,6 +63,22 @@ TEST(libraries_ask_whether_to_fail) {
     CHECK(!injected("nccl", 1), "the first");
     CHECK(injected("nccl", 1), "the second");
     CHECK(!injected("nccl", 1), "the third");
+}
+
+// The last error belongs to the thread. It outlives calls that succeed, and is gone once it was read.
+TEST(the_last_error_stays_until_it_is_read) {
+    const Simulated machine;
+    REFUSED(cudaErrorInvalidDevice, cudaSetDevice(99));
+    SUCCEEDS(cudaGetLastError());
+    CHECK(cudaSetDevice(99) == cudaErrorInvalidDevice, "there is a device 99");
+    SUCCEEDS(cudaDeviceSynchronize());
+    const Array<int> count(std::vector<int>{0});
+    LAUNCH(marks, 1, 1, 0, nullptr, count.data());
+    std::thread([] { SUCCEEDS(cudaPeekAtLastError()); }).join();
+    CHECK(cudaPeekAtLastError() == cudaErrorInvalidDevice, "%d", cudaPeekAtLastError());
+    CHECK(cudaGetLastError() == cudaErrorInvalidDevice, "already gone");
+    SUCCEEDS(cudaGetLastError());
+    CHECK(count.values()[0] == 1, "%d", count.values()[0]);
 }
 
 TEST(what_was_injected_can_be_taken_back) {

@@ -128,3 +128,34 @@ TEST(peers_may) {
     LAUNCH(adds_other, 1, 32, 0, nullptr, b.data, pool);
     expect_fault("argument 1 is nothing device 1 may touch", "memory of a pool");
 }
+
+TEST(a_pool_gives_access_by_itself) {
+    const Simulated machine;
+    const OnDevice b(1, 2.0f);
+    float *pool = nullptr;
+    SUCCEEDS(cudaMallocAsync(&pool, 128, nullptr));
+    SUCCEEDS(cudaMemsetAsync(pool, 0, 128, nullptr));
+    SUCCEEDS(cudaStreamSynchronize(nullptr));
+    cudaMemPool_t owner = nullptr;
+    SUCCEEDS(cudaDeviceGetDefaultMemPool(&owner, 0));
+    const cudaMemAccessDesc access{{cudaMemLocationTypeDevice, 1}, cudaMemAccessFlagsProtReadWrite};
+    SUCCEEDS(cudaMemPoolSetAccess(owner, &access, 1));
+    const On on(1);
+    LAUNCH(adds_other, 1, 32, 0, nullptr, b.data, pool);
+    expect_no_fault("memory of a pool");
+    const OnDevice a(0, 1.0f);
+    LAUNCH(adds_other, 1, 32, 0, nullptr, b.data, a.data);
+    expect_fault("argument 1 is nothing device 1 may touch", "memory that is of no pool");
+}
+
+TEST(some_machines_have_no_peers) {
+    const Simulated machine({{"PEERS", "off"}});
+    int can = 1;
+    SUCCEEDS(cudaDeviceCanAccessPeer(&can, 1, 0));
+    CHECK(can == 0, "%d", can);
+    REFUSED(cudaErrorInvalidDevice, cudaDeviceEnablePeerAccess(1, 0));
+    cudaMemPool_t pool = nullptr;
+    SUCCEEDS(cudaDeviceGetDefaultMemPool(&pool, 0));
+    const cudaMemAccessDesc access{{cudaMemLocationTypeDevice, 1}, cudaMemAccessFlagsProtReadWrite};
+    REFUSED(cudaErrorInvalidDevice, cudaMemPoolSetAccess(pool, &access, 1));
+}

@@ -1,7 +1,17 @@
 // cuBLAS on simulated devices: the functions of vendor/cublas.h, with argument checks that the real library does not make.
+//
+// In the default math mode an administrator's environment decides what single precision means: CUBLAS_EMULATE_SINGLE_PRECISION=1
+// makes it an emulation by bfloat16; NVIDIA_TF32_OVERRIDE, of which only the value 0 is documented, is taken here to mean TF32 with 1.
+// Both are modelled by factors rounded to TF32, which differ more than an emulation would. CUBLAS_PEDANTIC_MATH "uses the prescribed precision and standardized arithmetic for all phases
+// of calculations". Sources: cuBLAS 13.0, cublasMath_t and "Floating Point Emulation"; CUDA C++ Programming Guide, "CUDA
+// Environment Variables". A trace has the mode of each call after its name.
 #include "vendor/cublas.h"
 
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
+#include <string>
 #include <type_traits>
 
 #include "cudasim/control.h"
@@ -17,7 +27,24 @@ struct Handle {
     explicit Handle(int on) : device(on) {}
     int device;
     void *stream = nullptr;
+    std::atomic<int> mode{CUBLAS_DEFAULT_MATH};
 };
+
+bool switched_on(const char *variable) {
+    const char *value = std::getenv(variable);
+    return value != nullptr && std::strcmp(value, "1") == 0;
+}
+
+// The bits of the factors of a product in single precision.
+int single_bits(const Handle &handle) {
+    const int mode = handle.mode;
+    const bool overridden = switched_on("CUBLAS_EMULATE_SINGLE_PRECISION") || switched_on("NVIDIA_TF32_OVERRIDE");
+    return mode == CUBLAS_TF32_TENSOR_OP_MATH || (mode == CUBLAS_DEFAULT_MATH && overridden) ? 10 : 23;
+}
+
+const char *name_of_mode(int mode) {
+    return mode == CUBLAS_PEDANTIC_MATH ? "pedantic" : mode == CUBLAS_DEFAULT_MATH ? "default" : "tf32";
+}
 
 Handles<Handle> &handles() {
     static Handles<Handle> all;
@@ -39,7 +66,8 @@ int ready(const char *function, void *address, std::shared_ptr<Handle> &handle) 
 }
 
 int run(const char *function, const Handle &handle, std::function<void()> work) {
-    return enqueue(function, handle.stream, std::move(work), {handle.device}) ? CUBLAS_STATUS_SUCCESS
+    const std::string name = std::string(function) + ", " + name_of_mode(handle.mode) + " math";
+    return enqueue(name.c_str(), handle.stream, std::move(work), {handle.device}) ? CUBLAS_STATUS_SUCCESS
                                                                              : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
@@ -93,10 +121,11 @@ struct Batch {
 };
 
 template <typename In, typename Out>
-int gemm(const char *function, void *address, const Shape &s, double alpha, double beta, const Batch &batch, int bits) {
+int gemm(const char *function, void *address, const Shape &s, double alpha, double beta, const Batch &batch, int asked) {
     std::shared_ptr<Handle> handle;
     const int status = ready(function, address, handle);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
+    const int bits = std::is_same_v<In, float> ? std::min(asked, single_bits(*handle)) : asked;
     if (s.m < 0 || s.n < 0 || s.k < 0 || batch.count < 0 || !valid_op(s.op_a) || !valid_op(s.op_b)) {
         complain(function, "%d x %d x %d, %d times, ops %d and %d", s.m, s.n, s.k, batch.count, s.op_a, s.op_b);
         return CUBLAS_STATUS_INVALID_VALUE;
@@ -182,8 +211,9 @@ int syrk(const char *function, void *address, int triangle, int op, int n, int k
         return CUBLAS_STATUS_MAPPING_ERROR;
     }
     const double scale = load(*alpha), keep = load(*beta);
+    const int bits = std::is_same_v<T, float> ? single_bits(*handle) : 23;
     return run(function, *handle, [=] {
-        const Dense left = read(a, lda, plain ? n : k, plain ? k : n, !plain);
+        const Dense left = read(a, lda, plain ? n : k, plain ? k : n, !plain, bits);
         const Dense result = product(left, left.transposed());
         for (std::int64_t j = 0; j < n; ++j) {
             for (std::int64_t i = 0; i < n; ++i) {
@@ -305,11 +335,14 @@ VENDOR_API int cublasSetStream_v2(void *address, void *stream) {
     return CUBLAS_STATUS_SUCCESS;
 }
 
-VENDOR_API int cublasSetMathMode(void *handle, int mode) {
-    if (!handles().find(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
-    return mode == CUBLAS_DEFAULT_MATH || mode == CUBLAS_PEDANTIC_MATH || mode == CUBLAS_TF32_TENSOR_OP_MATH
-               ? CUBLAS_STATUS_SUCCESS
-               : CUBLAS_STATUS_INVALID_VALUE;
+VENDOR_API int cublasSetMathMode(void *address, int mode) {
+    const auto handle = handles().find(address);
+    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (mode != CUBLAS_DEFAULT_MATH && mode != CUBLAS_PEDANTIC_MATH && mode != CUBLAS_TF32_TENSOR_OP_MATH) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    handle->mode = mode;
+    return CUBLAS_STATUS_SUCCESS;
 }
 
 VENDOR_API int cublasSetWorkspace_v2(void *address, void *workspace, unsigned long bytes) {

@@ -16,6 +16,8 @@ CUDASIM_API int cudasim_inject(const char *what, int device, long long after);
 // Bytes allocated on a device and not yet freed; for -1, of all devices and pinned memory together. A free that is pending
 // in a stream does not count yet.
 CUDASIM_API long long cudasim_live_bytes(int device);
+// The number of primary contexts of this process: on a device 0 or 1; for -1, on all devices together.
+CUDASIM_API int cudasim_contexts(int device);
 // From now on every task submitted to a stream is written as a line to the file at `path`: its device, stream and position,
 // the stream and position that it waits for (0 0 for none), and a description. NULL ends the trace. Returns 0 on success.
 CUDASIM_API int cudasim_trace(const char *path);
@@ -48,7 +50,7 @@ struct Place {
     int device = -1;
     const unsigned char *base = nullptr;  // of the allocation that contains it (or did before it was freed)
     size_t bytes = 0;
-    bool pool = false;   // from cudaMallocAsync: not accessible to peers
+    bool pool = false;   // from cudaMallocAsync: accessible to peers by cudaMemPoolSetAccess
     bool ready = true;   // false until the stream reaches the allocation
     // bytes from the address to the end of its allocation
     size_t room(const void *address) const {

@@ -11,6 +11,28 @@
 //   FEDCOMUON_CUDASIM_PTX       for ptx: a directory, or files separated by ':'
 //   FEDCOMUON_CUDASIM_PROTECT   on (default): the host cannot access device memory; off: faster
 //   FEDCOMUON_CUDASIM_POISON    on (default): with AddressSanitizer, accessing a canary ends the program; off
+//   FEDCOMUON_CUDASIM_PEERS     on (default): devices can be given access to each other's memory; off: they cannot, as on
+//                               GeForce cards since the RTX 40 series
+//   FEDCOMUON_CUDASIM_EXCLUSIVE numbers of devices, separated by commas, that another process has for itself
+//                               (cudaComputeModeExclusiveProcess): a context cannot be created on them
+//   FEDCOMUON_CUDASIM_SICK      numbers of devices on which no context can be created because of a memory error
+//
+// Primary contexts are created when CUDA 12 and later create them: by cudaSetDevice, and by any call that needs a context, for
+// the current device, which is device 0 on a new thread. On a GPU each takes about half a gigabyte, and creating it fails if
+// the GPU is exclusive and in use. Sources: CUDA Runtime API 13.0, cudaSetDevice ("will also immediately initialize the
+// runtime state on the primary context") and "Interactions with the CUDA Driver API"; pytorch/pytorch#94864 for a guard that
+// restored device 0; meta-pytorch/torchcomms#777 for a thread that only queried an event.
+//
+// A copy between devices is direct if the device of its stream has access to the memory of the other: by
+// cudaDeviceEnablePeerAccess for memory from cudaMalloc, and by cudaMemPoolSetAccess for that from cudaMallocAsync. Otherwise
+// it is staged through the host ("staged copy" in a trace), and here, as it may with a driver, it blocks the caller until all
+// work before it is done. Sources: CUDA C++ Programming Guide, "Peer-to-Peer Memory Copy" and "Device Accessibility for
+// Multi-GPU Support" (pools do not follow cudaDeviceEnablePeerAccess); CUDA Runtime API 13.0, "Peer Device Memory Access".
+//
+// The last error is kept for each thread until cudaGetLastError returns it: calls that succeed do not remove it, so that an
+// error that somebody ignored is found after a launch that has nothing to do with it. The fault of a kernel is not removed
+// at all (a "sticky" error), and every call on that device returns it. Source: CUDA Runtime API 13.0, "Error Handling";
+// CUDA C++ Programming Guide, "Error Checking", which asks for cudaGetLastError before a launch for this reason.
 #pragma once
 
 #include <cstddef>
@@ -29,9 +51,11 @@ enum cudaError_t : int {
     cudaErrorInvalidDevicePointer = 17,
     cudaErrorInvalidMemcpyDirection = 21,
     cudaErrorInsufficientDriver = 35,
+    cudaErrorDevicesUnavailable = 46,
     cudaErrorInvalidDeviceFunction = 98,
     cudaErrorNoDevice = 100,
     cudaErrorInvalidDevice = 101,
+    cudaErrorECCUncorrectable = 214,
     cudaErrorPeerAccessUnsupported = 217,
     cudaErrorInvalidResourceHandle = 400,
     cudaErrorNotReady = 600,
@@ -80,6 +104,21 @@ enum cudaFuncAttribute {
 };
 
 enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4 };
+
+enum cudaMemLocationType { cudaMemLocationTypeInvalid = 0, cudaMemLocationTypeDevice = 1 };
+enum cudaMemAccessFlags {
+    cudaMemAccessFlagsProtNone = 0,
+    cudaMemAccessFlagsProtRead = 1,
+    cudaMemAccessFlagsProtReadWrite = 3
+};
+struct cudaMemLocation {
+    cudaMemLocationType type;
+    int id;
+};
+struct cudaMemAccessDesc {
+    cudaMemLocation location;
+    cudaMemAccessFlags flags;
+};
 
 enum cudaMemoryType {
     cudaMemoryTypeUnregistered = 0,
@@ -155,6 +194,16 @@ CUDASIM_API cudaError_t cudaDriverGetVersion(int *version);
 CUDASIM_API cudaError_t cudaRuntimeGetVersion(int *version);
 CUDASIM_API cudaError_t cudaFuncSetAttribute(const void *function, cudaFuncAttribute attribute, int value);
 
+// The driver's functions that the product needs, which it finds by name as with a GPU: cuDevicePrimaryCtxGetState only.
+enum cudaDriverEntryPointQueryResult {
+    cudaDriverEntryPointSuccess = 0,
+    cudaDriverEntryPointSymbolNotFound = 1,
+    cudaDriverEntryPointVersionNotSufficent = 2
+};
+constexpr unsigned long long cudaEnableDefault = 0;
+CUDASIM_API cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version,
+                                                         unsigned long long flags, cudaDriverEntryPointQueryResult *found);
+
 // ---- Errors ----
 CUDASIM_API cudaError_t cudaGetLastError();
 CUDASIM_API cudaError_t cudaPeekAtLastError();
@@ -187,6 +236,7 @@ CUDASIM_API cudaError_t cudaFreeHost(void *address);
 CUDASIM_API cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
 CUDASIM_API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device);
 CUDASIM_API cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value);
+CUDASIM_API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc *access, size_t count);
 CUDASIM_API cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes_to_keep);
 CUDASIM_API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *address);
 CUDASIM_API cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind);

@@ -2,6 +2,7 @@
 #include "vendor/cublas.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 
@@ -270,4 +271,28 @@ TEST(it_says_what_it_is) {
     int major = 0;
     CHECK(cublasGetProperty(MAJOR_VERSION, &major) == 0 && major == 13, "%d", major);
     CHECK(std::strstr(cublasGetStatusString(CUBLAS_STATUS_EXECUTION_FAILED), "launch") != nullptr, "words");
+}
+
+// An administrator's switch changes products of the default mode, and none of the pedantic one.
+TEST(the_environment_changes_only_the_default_mode) {
+    const int n = 8;
+    const auto a = normal<float>(n * n, 1), b = normal<float>(n * n, 2);
+    const auto product = [&](int mode) {
+        const Handle handle;
+        CHECK(cublasSetMathMode(handle.get(), mode) == CUBLAS_STATUS_SUCCESS, "mode %d", mode);
+        const OnDevice<float> on_a(a), on_b(b), on_c(static_cast<std::size_t>(n * n));
+        CHECK(gemm(handle.get(), CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, 1.0f, on_a.at(), n, on_b.at(), n, 0.0f, on_c.at(), n) ==
+                  CUBLAS_STATUS_SUCCESS,
+              "gemm");
+        MUST(cudasim::cudaStreamSynchronize(nullptr));
+        return on_c.values();
+    };
+    const auto expected = product(CUBLAS_DEFAULT_MATH);
+    CHECK(product(CUBLAS_PEDANTIC_MATH) == expected, "pedantic");
+    for (const char *variable : {"CUBLAS_EMULATE_SINGLE_PRECISION", "NVIDIA_TF32_OVERRIDE"}) {
+        setenv(variable, "1", 1);
+        CHECK(product(CUBLAS_DEFAULT_MATH) != expected, "%s does nothing", variable);
+        CHECK(product(CUBLAS_PEDANTIC_MATH) == expected, "%s changes pedantic products", variable);
+        unsetenv(variable);
+    }
 }

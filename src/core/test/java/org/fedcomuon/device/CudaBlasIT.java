@@ -6,12 +6,15 @@ import static org.fedcomuon.device.Operands.assertRefused;
 import static org.fedcomuon.device.Reference.assertNear;
 import static org.fedcomuon.device.Reference.assertOrthonormal;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.fedcomuon.testing.Simulator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -331,6 +334,40 @@ class CudaBlasIT {
             assertThat(other.liveBytes()).isZero();
         }
         assertThat(Simulator.liveBytes(2)).isZero();
+    }
+
+    /** In the default mode environment variables decide what single precision is. */
+    @Test
+    void productsAreInPedanticModeUnlessANarrowPrecisionIsAskedFor(@TempDir Path directory) throws Exception {
+        int side = 4;
+        var a = MatrixBatch.of(operands.normal("a", 2, side * side), side, side);
+        var out = MatrixBatch.of(operands.normal("out", 2, side * side), side, side);
+        Matrix single = normal(ElementType.FLOAT32, side, side);
+        Matrix result = normal(ElementType.FLOAT32, side, side);
+        try (CublasBlas blas = Simulated.blas(device)) {
+            var modes = new ArrayList<String>();
+            for (Precision precision : Precision.values()) {
+                for (boolean together : new boolean[] {false, true}) {
+                    Path trace = directory.resolve(precision + "-" + together);
+                    Simulator.traced(trace, () -> {
+                        blas.multiply(precision, together, 1, a, a, 0, out);
+                        blas.gemm(Blas.Op.NONE, Blas.Op.NONE, 1, single, single, 0, result);
+                        blas.syrk(Blas.Triangle.UPPER, Blas.Op.NONE, 1, single, 0, result);
+                        blas.symm(Blas.Side.LEFT, Blas.Triangle.UPPER, 1, single, single, 0, result);
+                        device.synchronize();
+                        return true;
+                    });
+                    for (String line : Files.readAllLines(trace)) {
+                        if (line.contains(" math")) {
+                            boolean narrow = line.contains("Ex,") && precision != Precision.FP32;
+                            assertThat(line).endsWith(narrow ? ", default math" : ", pedantic math");
+                            modes.add(line);
+                        }
+                    }
+                }
+            }
+            assertThat(modes).hasSize(3 * (2 + 3) + 3 * (1 + 3));
+        }
     }
 
     @Test

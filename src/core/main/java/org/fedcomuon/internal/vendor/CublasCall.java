@@ -1,6 +1,7 @@
 package org.fedcomuon.internal.vendor;
 
 import java.lang.foreign.MemorySegment;
+import org.fedcomuon.internal.bindings.cublas.CublasNative;
 
 /**
  * A call of cuBLAS with all its arguments: column-major, with the library's own codes. A {@link CublasBinding} has
@@ -9,6 +10,27 @@ import java.lang.foreign.MemorySegment;
 public sealed interface CublasCall {
     /** Returns the operation and its sizes, for messages. */
     String describe();
+
+    /**
+     * Returns the library's math mode for the call. Single and double precision are pedantic: in the default mode
+     * environment variables such as {@code CUBLAS_EMULATE_SINGLE_PRECISION} change what they mean, and with it results.
+     * A narrow precision is what the pedantic mode forbids.
+     */
+    default int mathMode() {
+        return switch (this) {
+            case GemmEx call -> mathMode(call.computeType());
+            case GemmBatch call -> mathMode(call.computeType());
+            case Gemm call -> CublasNative.CUBLAS_PEDANTIC_MATH();
+            case Syrk call -> CublasNative.CUBLAS_PEDANTIC_MATH();
+            case Symm call -> CublasNative.CUBLAS_PEDANTIC_MATH();
+        };
+    }
+
+    private static int mathMode(int computeType) {
+        return computeType == CublasNative.CUBLAS_COMPUTE_32F()
+                ? CublasNative.CUBLAS_PEDANTIC_MATH()
+                : CublasNative.CUBLAS_DEFAULT_MATH();
+    }
 
     /** {@code C = alpha op(A) op(B) + beta C} with C m x n, all of floats or all of doubles. */
     record Gemm(

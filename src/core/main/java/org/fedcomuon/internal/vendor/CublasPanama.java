@@ -29,6 +29,7 @@ final class CublasPanama implements CublasBinding {
     private final MemorySegment alpha;
     private final MemorySegment beta;
     private MemorySegment handle;
+    private int mode = CublasNative.CUBLAS_DEFAULT_MATH();
 
     /**
      * Makes a handle on the current device.
@@ -95,8 +96,7 @@ final class CublasPanama implements CublasBinding {
     public int prepare(MemorySegment stream, MemorySegment workspace) {
         int status = VendorCalls.of(() -> (int) setStream.invokeExact(handle, stream));
         if (status == CublasNative.CUBLAS_STATUS_SUCCESS()) {
-            int mode = CublasNative.CUBLAS_DEFAULT_MATH();
-            status = VendorCalls.of(() -> (int) setMathMode.invokeExact(handle, mode));
+            status = setMathMode(CublasNative.CUBLAS_PEDANTIC_MATH());
         }
         if (status == CublasNative.CUBLAS_STATUS_SUCCESS()) {
             long bytes = workspace.byteSize();
@@ -105,8 +105,22 @@ final class CublasPanama implements CublasBinding {
         return status;
     }
 
+    private int setMathMode(int wanted) {
+        int status = VendorCalls.of(() -> (int) setMathMode.invokeExact(handle, wanted));
+        if (status == CublasNative.CUBLAS_STATUS_SUCCESS()) {
+            mode = wanted;
+        }
+        return status;
+    }
+
     @Override
     public int run(CublasCall call) {
+        if (call.mathMode() != mode) {
+            int status = setMathMode(call.mathMode());
+            if (status != CublasNative.CUBLAS_STATUS_SUCCESS()) {
+                return status;
+            }
+        }
         return VendorCalls.of(() -> switch (call) {
             case CublasCall.Gemm c -> {
                 scales(c.wide(), c.alpha(), c.beta());

@@ -12,6 +12,7 @@ import org.fedcomuon.internal.bindings.cublas.CublasNative;
 /** cuBLAS through JCuda. */
 final class JCudaCublas implements CublasBinding {
     private final cublasHandle handle = new cublasHandle();
+    private int mode = CublasNative.CUBLAS_DEFAULT_MATH();
     private final String title;
     private boolean closed;
 
@@ -39,7 +40,7 @@ final class JCudaCublas implements CublasBinding {
     public int prepare(MemorySegment stream, MemorySegment workspace) {
         int status = JCublas2.cublasSetStream(handle, JCudaPointers.stream(stream));
         if (status == CublasNative.CUBLAS_STATUS_SUCCESS()) {
-            status = JCublas2.cublasSetMathMode(handle, CublasNative.CUBLAS_DEFAULT_MATH());
+            status = setMathMode(CublasNative.CUBLAS_PEDANTIC_MATH());
         }
         if (status == CublasNative.CUBLAS_STATUS_SUCCESS()) {
             status = JCublas2.cublasSetWorkspace(handle, pointer(workspace), workspace.byteSize());
@@ -47,8 +48,22 @@ final class JCudaCublas implements CublasBinding {
         return status;
     }
 
+    private int setMathMode(int wanted) {
+        int status = JCublas2.cublasSetMathMode(handle, wanted);
+        if (status == CublasNative.CUBLAS_STATUS_SUCCESS()) {
+            mode = wanted;
+        }
+        return status;
+    }
+
     @Override
     public int run(CublasCall call) {
+        if (call.mathMode() != mode) {
+            int status = setMathMode(call.mathMode());
+            if (status != CublasNative.CUBLAS_STATUS_SUCCESS()) {
+                return status;
+            }
+        }
         int type = cudaDataType.CUDA_R_32F;
         int algorithm = CublasNative.CUBLAS_GEMM_DEFAULT();
         return switch (call) {
