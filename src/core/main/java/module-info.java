@@ -37,4 +37,6 @@ module org.fedcomuon.core {
             org.fedcomuon.torch,
             org.fedcomuon.lab,
             org.fedcomuon.bench;
+
+    uses org.fedcomuon.federation.RunRecorder.Page;
 }

@@ -41,6 +41,7 @@ import org.fedcomuon.problem.Block;
 import org.fedcomuon.problem.Client;
 import org.fedcomuon.problem.ExponentialRisk;
 import org.fedcomuon.problem.Floats;
+import org.fedcomuon.problem.GradientCheck;
 import org.fedcomuon.problem.Jacobian;
 import org.fedcomuon.problem.Layout;
 import org.fedcomuon.problem.Loss;
@@ -152,6 +153,9 @@ class SnippetsIT {
         }
 
         Problem problem = Problem.of(Layout.of(Block.vector("w", 1)), 2, 3, k -> new Pair());
+        // @end
+        // @start region="check"
+        GradientCheck.of(problem).require(); // in a test of yours
         // @end
         Result result =
                 Federation.of(problem, fedCoMuon()).iterations(200).build().run();

@@ -2,8 +2,8 @@ package org.fedcomuon.federation;
 
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.LinkedHashMap;
 import java.util.Objects;
 import java.util.Optional;
 import org.fedcomuon.cluster.Cluster;
@@ -208,10 +208,10 @@ final class DeviceRun {
         if (leads()) {
             var event = new EvaluationEvent();
             event.begin();
-            var metrics = new LinkedHashMap<String, Double>();
+            var found = new ArrayList<Evaluator.Scores>();
             clients.timed(Clients.Phase.EVALUATE, () -> {
                 try {
-                    metrics.putAll(setup.evaluator().get().evaluate(step, average));
+                    found.add(setup.evaluator().get().scores(step, average));
                 } catch (RuntimeException e) {
                     throw e;
                 } catch (Exception e) {
@@ -221,7 +221,8 @@ final class DeviceRun {
             var evaluation = new Evaluation(
                     step,
                     step / setup.tau(),
-                    metrics,
+                    found.getFirst().metrics(),
+                    found.getFirst().clients(),
                     server.bytes(),
                     monitor.seconds(),
                     shared.seconds(Clients.Phase.STEP),

@@ -1,16 +1,18 @@
 package org.fedcomuon.federation;
 
 import java.io.Serializable;
-import java.util.Collections;
-import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
  * Metrics of the average model. Serializable, so that processes of the same version can send it.
  *
+ * <p>Immutable.
+ *
  * @param step steps done since the beginning
  * @param round rounds done since the beginning
  * @param metrics by name, in the evaluator's order
+ * @param clients the metrics of each client, in the order of the clients; empty if the evaluator does not know them
  * @param communicatedBytes as in {@link Round}
  * @param seconds of this run so far, evaluations included
  * @param stepSeconds in steps, of the slowest device
@@ -23,6 +25,7 @@ public record Evaluation(
         long step,
         long round,
         Map<String, Double> metrics,
+        List<Map<String, Double>> clients,
         long communicatedBytes,
         double seconds,
         double stepSeconds,
@@ -33,7 +36,8 @@ public record Evaluation(
         implements Serializable {
     /** Copies. */
     public Evaluation {
-        metrics = Collections.unmodifiableMap(new LinkedHashMap<>(metrics));
+        metrics = Evaluator.Scores.copy(metrics);
+        clients = clients.stream().map(Evaluator.Scores::copy).toList();
     }
 
     /** An {@link Evaluator} threw a checked exception. */

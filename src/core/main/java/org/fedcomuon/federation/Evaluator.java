@@ -1,7 +1,11 @@
 package org.fedcomuon.federation;
 
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import org.fedcomuon.problem.Point;
+import org.fedcomuon.problem.Problem;
 
 /** Evaluates a model. Called by the thread of the first device, between steps, while all other devices wait. */
 @FunctionalInterface
@@ -13,4 +17,44 @@ public interface Evaluator {
      * @param average the average of the clients' W, also at a step without an exchange; valid during the call only
      */
     Map<String, Double> evaluate(long step, Point average) throws Exception;
+
+    /**
+     * Returns the metrics of the model together with those of each client. Override it where they are known; by default
+     * there are none of clients.
+     */
+    default Scores scores(long step, Point average) throws Exception {
+        return new Scores(evaluate(step, average), List.of());
+    }
+
+    /**
+     * Returns an evaluator of the objective itself, for problems whose clients say the value of f: {@code f(E[g(W)])}
+     * of each client, with g averaged over samples, as {@code train_objective} and {@code worst_client_objective}. It
+     * has clients of its own, from {@link Problem#client}.
+     *
+     * @param samples of each client; the same in every evaluation
+     * @param seed of the samples
+     */
+    static Evaluator ofObjective(Problem problem, int samples, long seed) {
+        return new ObjectiveEvaluator(problem, samples, seed);
+    }
+
+    /**
+     * The metrics of a model.
+     *
+     * <p>Immutable.
+     *
+     * @param metrics by name
+     * @param clients the metrics of each client by name, in the order of the clients; empty if they are not known
+     */
+    record Scores(Map<String, Double> metrics, List<Map<String, Double>> clients) {
+        /** Copies. */
+        public Scores {
+            metrics = copy(metrics);
+            clients = clients.stream().map(Scores::copy).toList();
+        }
+
+        static Map<String, Double> copy(Map<String, Double> metrics) {
+            return Collections.unmodifiableMap(new LinkedHashMap<>(metrics)); // in order, unlike Map.copyOf
+        }
+    }
 }

@@ -67,7 +67,7 @@ public final class Federation {
             long faults = resumed == null ? 0 : Checkpoint.Counters.of(resumed).faults();
             RunMonitor mine = begin(faults);
             try {
-                setup.method().warnings(setup.iterations(), setup.tau()).forEach(mine::warn);
+                setup.warnings().forEach(mine::warn);
                 Result result = run(mine, resumed);
                 mine.ended(result);
                 return result;
@@ -220,6 +220,9 @@ public final class Federation {
 
     /** Describes a run. Every value but the number of steps has a default. Not thread-safe. */
     public static final class Builder {
+        /** As in the presets. */
+        private static final long RECORDED_ROUNDS = 10;
+
         private final Problem problem;
         private final Method method;
         private String name;
@@ -236,7 +239,8 @@ public final class Federation {
         private double participation = 1;
         private double[] weights;
         private ClientFault.Policy policy = ClientFault.Policy.FAIL;
-        private Floats initial;
+        private @Nullable Floats initial;
+        private @Nullable Path recorded;
         private long evaluateEvery;
         private @Nullable Evaluator evaluator;
         private long checkpointEvery = 1;
@@ -251,7 +255,6 @@ public final class Federation {
             name = method.name();
             weights = new double[problem.clients()];
             Arrays.fill(weights, 1);
-            initial = Floats.zeros(problem.layout().length());
         }
 
         /**
@@ -359,7 +362,7 @@ public final class Federation {
             return this;
         }
 
-        /** Sets W0, the same for all clients. The default is zero. */
+        /** Sets W0, the same for all clients. The default is {@link Problem#initial}, or else zero. */
         public Builder initial(float... values) {
             return initial(Floats.of(values.clone()));
         }
@@ -402,6 +405,18 @@ public final class Federation {
             return this;
         }
 
+        /**
+         * Leaves the files of the run in a directory, as {@code fedcomuon train} does: settings, metrics, the metrics
+         * of clients, a summary, the model, a page and, unless {@link #checkpoints} names another directory,
+         * checkpoints every {@value #RECORDED_ROUNDS} rounds. {@link RunFiles} documents them. A directory that holds a
+         * run already is refused, unless that run is resumed; {@link RunFiles#unused} names one that no run has yet.
+         * The page needs {@code fedcomuon-lab} on the class path.
+         */
+        public Builder record(Path directory) {
+            recorded = directory;
+            return this;
+        }
+
         /** Adds a listener. */
         public Builder listener(Listener listener) {
             listeners.add(listener);
@@ -409,7 +424,7 @@ public final class Federation {
         }
 
         /**
-         * Creates the run. *
+         * Creates the run.
          *
          * @throws IllegalArgumentException when a value is impossible; the message names it
          */
@@ -451,17 +466,19 @@ public final class Federation {
                     "participation = %s; it is to be more than 0 and at most 1".formatted(participation));
             require(weights.length == clients, "%d weights for %d clients".formatted(weights.length, clients));
             positive(weights, "the weight of client %d");
-            long parameters = problem.layout().length();
-            require(
-                    initial.length() == parameters,
-                    "%d initial values for %d parameters".formatted(initial.length(), parameters));
-            for (long i = 0; i < initial.length(); i++) {
-                float value = initial.get(i);
-                if (!Float.isFinite(value)) {
-                    throw new IllegalArgumentException("initial value %d is %s".formatted(i, value));
-                }
-            }
+            requireNoMistakes();
+            Floats w0 = start();
             method.validate(iterations, tau);
+            require(
+                    recorded == null || resume != null || !new RunFiles(recorded).areTaken(),
+                    "%s holds a run already; name another directory, or resume it".formatted(recorded));
+            var observers = new ArrayList<>(listeners);
+            if (recorded != null && (cluster == null || cluster.self() == 0)) {
+                observers.addFirst(new RunRecorder(recorded, settings(), Map.of(), step -> Map.of()));
+            }
+            CheckpointStore kept = store == null && recorded != null
+                    ? new CheckpointStore(new RunFiles(recorded).checkpoints())
+                    : store;
             return new Federation(
                     new Setup(
                             name,
@@ -480,14 +497,56 @@ public final class Federation {
                             new Participation(participation, clients, seed),
                             Arrays.stream(weights).boxed().toList(),
                             policy,
-                            initial,
+                            w0,
                             evaluateEvery,
                             Optional.ofNullable(evaluator),
-                            checkpointEvery,
-                            Optional.ofNullable(store),
+                            store == null ? RECORDED_ROUNDS : checkpointEvery,
+                            Optional.ofNullable(kept),
                             Optional.ofNullable(resume),
                             Collections.unmodifiableMap(new LinkedHashMap<>(description))),
-                    List.copyOf(listeners));
+                    List.copyOf(observers));
+        }
+
+        /** Refuses a problem with mistakes, naming every client that has one. */
+        private void requireNoMistakes() {
+            List<String> mistakes = IntStream.range(0, problem.clients())
+                    .boxed()
+                    .flatMap(k -> problem.mistakes(k).stream().map(mistake -> "client %d: %s".formatted(k, mistake)))
+                    .toList();
+            require(mistakes.isEmpty(), String.join("; ", mistakes));
+        }
+
+        private Floats start() {
+            long parameters = problem.layout().length();
+            Floats w0 = initial != null ? initial : problem.initial(seed).orElseGet(() -> Floats.zeros(parameters));
+            require(
+                    w0.length() == parameters,
+                    "%d initial values for %d parameters".formatted(w0.length(), parameters));
+            for (long i = 0; i < w0.length(); i++) {
+                float value = w0.get(i);
+                if (!Float.isFinite(value)) {
+                    throw new IllegalArgumentException("initial value %d is %s".formatted(i, value));
+                }
+            }
+            return w0;
+        }
+
+        /** Returns the settings for the record of the run. */
+        private Map<String, String> settings() {
+            var all = new LinkedHashMap<String, String>();
+            all.put("preset", name);
+            all.put("method", method.name());
+            method.parameters().forEach((parameter, value) -> all.put(parameter, value.toString()));
+            all.put("seed", Long.toString(seed));
+            all.put("clients", Integer.toString(problem.clients()));
+            all.put("iterations", Long.toString(iterations));
+            all.put("tau", Integer.toString(tau));
+            all.put("participation", Double.toString(participation));
+            all.put("onFault", policy.toString().toLowerCase(Locale.ROOT));
+            all.put("innerDimension", Integer.toString(problem.innerDimension()));
+            all.put("parameters", Long.toString(problem.layout().length()));
+            all.putAll(description);
+            return all;
         }
 
         private static void positive(double[] values, String name) {

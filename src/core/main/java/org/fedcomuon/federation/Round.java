@@ -18,8 +18,9 @@ import org.fedcomuon.method.Clients;
  * @param gradientSeconds in the oracles, of the slowest device
  * @param orthogonalizeSeconds in orthogonalized and vector steps, of the slowest device
  * @param exchangeSeconds in exchanges, waiting included, of the slowest device
- * @param clientLosses by client: the mean of the components of g over the samples it has drawn in this round; NaN for
- *     one that has drawn none, and for the clients of other members of a cluster, whose losses stay there
+ * @param clientLosses by client: its mean loss g over the samples it has drawn in this round; NaN for one that has
+ *     drawn none, for the clients of other members of a cluster, whose losses stay there, and for all where d > 1,
+ *     because the components of g are no losses
  * @param deviceSeconds by device, or by member of a cluster: seconds of each phase so far
  */
 public record Round(

@@ -3,6 +3,7 @@ package org.fedcomuon.federation;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -43,6 +44,18 @@ record Setup(
     /** Returns the number of devices, or of members of a cluster with a device each, that share the clients. */
     int members() {
         return cluster.map(Cluster::members).orElse(devices.size());
+    }
+
+    /** Returns one sentence for each thing about the run that is allowed but questionable. */
+    List<String> warnings() {
+        var all = new ArrayList<>(method.warnings(iterations, tau));
+        int d = problem.innerDimension();
+        if (method.isSingleLevel() && d > 1) {
+            all.add(
+                    "%s is single-level and g has d = %d components; it steps along grad g grad f(g) of one sample, which is biased"
+                            .formatted(method.name(), d));
+        }
+        return all;
     }
 
     /** Returns the event that listeners are notified with. */

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 
@@ -49,6 +50,7 @@ public class MalformedFileException extends IOException {
      */
     public static String reason(IOException error) {
         return switch (error) {
+            case NoSuchFileException _ -> "no such file";
             case AccessDeniedException _ -> "permission denied";
             case FileAlreadyExistsException _, NotDirectoryException _ -> "there is a file of this name";
             case FileSystemException e -> e.getReason() == null ? e.toString() : e.getReason();

@@ -6,6 +6,8 @@ import static org.fedcomuon.internal.file.FileTransfer.clip;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SegmentAllocator;
+import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
@@ -20,6 +22,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.concurrent.ThreadLocalRandom;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.file.MalformedFileException;
@@ -31,8 +34,9 @@ import org.fedcomuon.internal.file.FileTransfer;
  * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="npy"}
  *
  * <p>Files are not trusted: the header is parsed without evaluating anything in it, no more memory is allocated than
- * the file itself fills, and a file that is not exactly in the format is refused. Only float32 and float64 in
- * little-endian order are read, because only these are computed with.
+ * the file itself fills, and a file that is not exactly in the format is refused. {@link #read} reads float32 and
+ * float64, which are computed with; {@link #readNumbers} reads every type of number, for data that are converted. All
+ * are little-endian: big-endian files are refused with the line of Python that converts them.
  *
  * <p>Thread-safe.
  */
@@ -47,6 +51,9 @@ public final class Npy {
     private static final int ALIGNMENT = 64;
     /** NumPy reserves this many digits for the dimension that grows when data is appended. */
     private static final int GROWTH_DIGITS = 21;
+
+    /** What {@link #read} accepts. */
+    private static final List<NumberType> COMPUTED = List.of(NumberType.FLOAT32, NumberType.FLOAT64);
 
     private static final String KIND = "an NPY file";
     private static final int LONGEST_REFUSAL = 240;
@@ -64,7 +71,47 @@ public final class Npy {
     public static Array read(Path file, Arena arena) throws IOException {
         FileTransfer.requireRegular(file, KIND);
         try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
-            return read(file, channel, arena);
+            Numbers numbers = numbers(file, new FileSource(channel), arena, COMPUTED);
+            ElementType type = numbers.type() == NumberType.FLOAT32 ? ElementType.FLOAT32 : ElementType.FLOAT64;
+            return new Array(type, numbers.shape(), numbers.fortranOrder(), numbers.data());
+        } catch (IOException e) {
+            throw FileTransfer.explainRead(file, e);
+        }
+    }
+
+    /** Returns the file that holds an array: of {@code archive.npz#name}, the archive. */
+    public static Path file(Path array) {
+        return NpzEntry.Name.of(array).map(NpzEntry.Name::archive).orElse(array);
+    }
+
+    /**
+     * Reads a whole array of numbers of any type into new memory, from an NPY file or from an archive as
+     * {@code numpy.savez} and {@code numpy.savez_compressed} write it.
+     *
+     * <p>An array of an archive is verified as a whole, with its checksum, before memory is allocated for it, and its
+     * name is never used as a path.
+     *
+     * @param file an NPY file; or {@code archive.npz#name}, an array of an archive; or an archive, {@code .npz}, with
+     *     only one array
+     * @param memory is asked once, when it is known how much is needed
+     * @throws MalformedFileException when the file is neither, is damaged, contains something other than numbers, or an
+     *     archive has no array of this name
+     * @throws IOException when it cannot be read; like all messages here, this one is a line that names the file
+     */
+    public static Numbers readNumbers(Path file, SegmentAllocator memory) throws IOException {
+        Optional<NpzEntry.Name> inArchive = NpzEntry.Name.of(file);
+        Path opened = inArchive.map(NpzEntry.Name::archive).orElse(file);
+        FileTransfer.requireRegular(opened, KIND);
+        List<NumberType> types = List.of(NumberType.values());
+        if (inArchive.isPresent()) {
+            try (NpzEntry entry = NpzEntry.open(inArchive.get())) {
+                return numbers(entry.path(), entry, memory, types);
+            } catch (IOException e) {
+                throw FileTransfer.explainRead(opened, e);
+            }
+        }
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
+            return numbers(file, new FileSource(channel), memory, types);
         } catch (IOException e) {
             throw FileTransfer.explainRead(file, e);
         }
@@ -120,9 +167,49 @@ public final class Npy {
         };
     }
 
-    private static Array read(Path file, FileChannel channel, Arena arena) throws IOException {
-        long size = channel.size();
-        ByteBuffer start = FileTransfer.bytes(channel, 0, (int) Math.min(size, PREAMBLE + Integer.BYTES));
+    /** The bytes of an NPY file, from the first to the last. */
+    interface Source {
+        /** Returns the number of all bytes. */
+        long size();
+
+        /** Fills {@code into} with the bytes that follow; there are that many. */
+        void next(MemorySegment into) throws IOException;
+
+        /** Returns the bytes that follow, for a header; little-endian. */
+        default ByteBuffer next(int length) throws IOException {
+            var bytes = new byte[length];
+            next(MemorySegment.ofArray(bytes));
+            return ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
+        }
+    }
+
+    /** A file of its own. */
+    private static final class FileSource implements Source {
+        private final FileChannel channel;
+        private final long size;
+        private long at;
+
+        FileSource(FileChannel channel) throws IOException {
+            this.channel = channel;
+            size = channel.size();
+        }
+
+        @Override
+        public long size() {
+            return size;
+        }
+
+        @Override
+        public void next(MemorySegment into) throws IOException {
+            FileTransfer.read(channel, at, into);
+            at += into.byteSize();
+        }
+    }
+
+    private static Numbers numbers(Path file, Source source, SegmentAllocator memory, List<NumberType> types)
+            throws IOException {
+        long size = source.size();
+        ByteBuffer start = source.next((int) Math.min(size, PREAMBLE));
         requireMagic(file, start);
         if (size < PREAMBLE) {
             throw truncatedHeader(file, size);
@@ -137,9 +224,8 @@ public final class Npy {
         if (size < headerAt) {
             throw truncatedHeader(file, size);
         }
-        long length = major == 1
-                ? Short.toUnsignedLong(start.getShort(PREAMBLE))
-                : Integer.toUnsignedLong(start.getInt(PREAMBLE));
+        ByteBuffer claimed = source.next(headerAt - PREAMBLE);
+        long length = major == 1 ? Short.toUnsignedLong(claimed.getShort()) : Integer.toUnsignedLong(claimed.getInt());
         if (length > MAX_HEADER) {
             throw new MalformedFileException(
                     file, "huge header: it claims %d bytes; at most %d can be right".formatted(length, MAX_HEADER));
@@ -149,19 +235,18 @@ public final class Npy {
                     file,
                     "truncated header: it claims %d bytes, but only %d are there".formatted(length, size - headerAt));
         }
-        Header header = parse(file, FileTransfer.bytes(channel, headerAt, (int) length), major);
-        ElementType type = type(file, header.descr());
+        Header header = parse(file, source.next((int) length), major);
+        NumberType type = type(file, header.descr(), types);
         long needed;
         try {
-            needed = Array.byteSize(type, header.shape());
+            needed = Numbers.byteSize(type, header.shape());
         } catch (IllegalArgumentException e) {
             throw new MalformedFileException(file, clip(Objects.toString(e.getMessage()), LONGEST_REFUSAL), e);
         }
-        long dataAt = headerAt + length;
-        requireData(file, size - dataAt, needed, type, header.shape());
-        MemorySegment data = allocate(arena, needed);
-        FileTransfer.read(channel, dataAt, data);
-        return new Array(type, header.shape(), header.fortranOrder(), data);
+        requireData(file, size - headerAt - length, needed, type, header.shape());
+        MemorySegment data = allocate(memory, needed);
+        source.next(data);
+        return new Numbers(type, header.shape(), header.fortranOrder(), data);
     }
 
     private static void requireMagic(Path file, ByteBuffer start) throws MalformedFileException {
@@ -185,33 +270,32 @@ public final class Npy {
                 file, "truncated header: the whole file is %d bytes; copy or save it again".formatted(size));
     }
 
-    private static void requireData(Path file, long present, long needed, ElementType type, List<Long> shape)
+    private static void requireData(Path file, long present, long needed, NumberType type, List<Long> shape)
             throws MalformedFileException {
         if (present < needed) {
             throw new MalformedFileException(
                     file,
                     "truncated data: %d bytes are there, %d are needed for shape %s of %s"
-                            .formatted(present, needed, clip(tuple(shape)), name(type)));
+                            .formatted(present, needed, clip(tuple(shape)), type));
         }
         if (present > needed) {
             throw new MalformedFileException(
                     file,
                     "%d trailing bytes after the data; shape %s of %s needs %d bytes, and there the file has to end"
-                            .formatted(present - needed, clip(tuple(shape)), name(type), needed));
+                            .formatted(present - needed, clip(tuple(shape)), type, needed));
         }
     }
 
-    private static ElementType type(Path file, String descr) throws MalformedFileException {
-        for (ElementType type : ElementType.values()) {
-            String right = descr(type);
-            if (descr.equals(right)) {
+    private static NumberType type(Path file, String descr, List<NumberType> types) throws MalformedFileException {
+        for (NumberType type : types) {
+            if (descr.equals(type.descr)) {
                 return type;
             }
-            if (descr.equals(right.replace('<', '>'))) {
+            if (type.bytes() > 1 && descr.equals(type.descr.replace('<', '>'))) {
                 throw new MalformedFileException(
                         file,
                         "the data is big-endian ('%s'); save it as little-endian, with x.astype('%s')"
-                                .formatted(descr, right));
+                                .formatted(descr, type.descr));
             }
         }
         String what = "element type '%s'".formatted(clip(descr));
@@ -221,19 +305,31 @@ public final class Npy {
             what += ", integers,";
         }
         throw new MalformedFileException(
-                file, what + " is not supported; float32 and float64 are: save x.astype('<f4') or x.astype('<f8')");
+                file,
+                what
+                        + (types.equals(COMPUTED)
+                                ? " is not supported; float32 and float64 are: save x.astype('<f4') or x.astype('<f8')"
+                                : " is not supported; bool, integers and floats of up to 8 bytes are: save"
+                                        + " x.astype('<f4')"));
     }
 
-    private static MemorySegment allocate(Arena arena, long bytes) throws IOException {
+    private static void requireBytes(long needed, MemorySegment data, List<Long> shape, String type) {
+        if (data.byteSize() != needed) {
+            throw new IllegalArgumentException("shape %s of %s needs %d bytes of data, not %d"
+                    .formatted(tuple(shape), type, needed, data.byteSize()));
+        }
+    }
+
+    private static MemorySegment allocate(SegmentAllocator memory, long bytes) throws IOException {
         try {
-            return arena.allocate(bytes, ALIGNMENT);
+            return memory.allocate(bytes, ALIGNMENT);
         } catch (OutOfMemoryError e) {
             throw new IOException(
                     "%d bytes of memory are needed for the data, more than there are".formatted(bytes), e);
         }
     }
 
-    private static byte[] header(Array array) {
+    static byte[] header(Array array) {
         List<Long> shape = array.shape();
         var text = new StringBuilder("{'descr': '")
                 .append(descr(array.type()))
@@ -440,6 +536,123 @@ public final class Npy {
         }
     }
 
+    /** The types of numbers that {@link #readNumbers} reads, by NumPy's names. */
+    public enum NumberType {
+        /** A byte, 0 for False and 1 for True. */
+        BOOL("|b1"),
+        /** Labels, small counts. */
+        INT8("|i1"),
+        /** Pixels. */
+        UINT8("|u1"),
+        /** Samples of sound. */
+        INT16("<i2"),
+        /** Pixels of more than 8 bits. */
+        UINT16("<u2"),
+        /** Labels. */
+        INT32("<i4"),
+        /** Counts. */
+        UINT32("<u4"),
+        /** Labels, as NumPy makes them by default. */
+        INT64("<i8"),
+        /** Counts. */
+        UINT64("<u8"),
+        /** IEEE 754 half precision. */
+        FLOAT16("<f2"),
+        /** Features. */
+        FLOAT32("<f4"),
+        /** Features, as NumPy makes them by default. */
+        FLOAT64("<f8");
+
+        private final String descr;
+
+        NumberType(String descr) {
+            this.descr = descr;
+        }
+
+        /** Returns the bytes per element. */
+        public int bytes() {
+            return descr.charAt(2) - '0';
+        }
+
+        /** Returns whether it has a fraction. */
+        public boolean isFloat() {
+            return descr.charAt(1) == 'f';
+        }
+
+        /** Returns NumPy's name of the type. */
+        @Override
+        public String toString() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+    }
+
+    /**
+     * An array of numbers of any type. Any number of dimensions is possible; one without dimensions is a single number.
+     *
+     * <p>Two are equal if they share their memory; contents are not compared. Immutable, except for that memory.
+     *
+     * @param type of the elements
+     * @param shape the number of elements along each dimension
+     * @param fortranOrder whether the first index runs fastest; otherwise the last one does
+     * @param data the elements, little-endian and without gaps; read-only, and valid as long as the memory it views
+     */
+    public record Numbers(NumberType type, List<Long> shape, boolean fortranOrder, MemorySegment data) {
+        private static final ValueLayout.OfShort SHORT =
+                ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+        private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+        private static final ValueLayout.OfLong LONG =
+                ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+
+        /**
+         * Checks that the length of the data matches the shape.
+         *
+         * @throws IllegalArgumentException when it does not, or when no data could be that long
+         */
+        public Numbers {
+            shape = List.copyOf(shape);
+            requireBytes(byteSize(type, shape), data, shape, type.toString());
+            data = data.asReadOnly();
+        }
+
+        /** Returns the number of elements, in all dimensions together. */
+        public long elements() {
+            return data.byteSize() / type.bytes();
+        }
+
+        /**
+         * Returns an element as a double: exactly, except for integers beyond 2^53, which are rounded.
+         *
+         * @param index of the element in the order in which they are stored
+         */
+        public double get(long index) {
+            long at = index * type.bytes();
+            return switch (type) {
+                case BOOL -> data.get(ValueLayout.JAVA_BYTE, at) == 0 ? 0 : 1;
+                case INT8 -> data.get(ValueLayout.JAVA_BYTE, at);
+                case UINT8 -> Byte.toUnsignedInt(data.get(ValueLayout.JAVA_BYTE, at));
+                case INT16 -> data.get(SHORT, at);
+                case UINT16 -> Short.toUnsignedInt(data.get(SHORT, at));
+                case INT32 -> data.get(INT, at);
+                case UINT32 -> Integer.toUnsignedLong(data.get(INT, at));
+                case INT64 -> data.get(LONG, at);
+                case UINT64 -> unsigned(data.get(LONG, at));
+                case FLOAT16 -> Float.float16ToFloat(data.get(SHORT, at));
+                case FLOAT32 -> Float.intBitsToFloat(data.get(INT, at));
+                case FLOAT64 -> Double.longBitsToDouble(data.get(LONG, at));
+            };
+        }
+
+        /** Halves large numbers for the conversion; the lowest bit is kept for the rounding. */
+        private static double unsigned(long value) {
+            return value >= 0 ? value : ((value >>> 1) | (value & 1)) * 2.0;
+        }
+
+        /** Returns the length of the data of such an array in bytes. */
+        static long byteSize(NumberType type, List<Long> shape) {
+            return Shapes.byteSize(type.bytes(), shape, () -> "shape %s of %s".formatted(tuple(shape), type));
+        }
+    }
+
     /**
      * An array of an NPY file. Any number of dimensions is possible; one without dimensions is a single number.
      *
@@ -458,11 +671,7 @@ public final class Npy {
          */
         public Array {
             shape = List.copyOf(shape);
-            long bytes = byteSize(type, shape);
-            if (data.byteSize() != bytes) {
-                throw new IllegalArgumentException("shape %s of %s needs %d bytes of data, not %d"
-                        .formatted(Npy.tuple(shape), Npy.name(type), bytes, data.byteSize()));
-            }
+            requireBytes(byteSize(type, shape), data, shape, name(type));
             data = data.asReadOnly();
         }
 

@@ -4,6 +4,8 @@ import static org.fedcomuon.internal.file.FileTransfer.clip;
 
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.SequencedMap;
@@ -25,6 +27,14 @@ import org.fedcomuon.internal.file.SteadyChannel;
  */
 public final class SafetensorsFile implements AutoCloseable {
     static final String KIND = "a safetensors file";
+
+    private static final long CONVERTED_AT_ONCE = 1 << 16;
+    private static final ValueLayout.OfFloat FLOAT =
+            ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final ValueLayout.OfDouble DOUBLE =
+            ValueLayout.JAVA_DOUBLE_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final ValueLayout.OfShort SHORT =
+            ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
     private static final int LONGEST_ARRAY = Integer.MAX_VALUE - 8;
 
@@ -99,6 +109,45 @@ public final class SafetensorsFile implements AutoCloseable {
         var values = new float[length(tensor)];
         read(tensor, 0, MemorySegment.ofArray(values));
         return values;
+    }
+
+    /**
+     * Reads a tensor of floating-point numbers of any precision as floats. A {@link Dtype#F64} is rounded to the
+     * nearest float; the others are converted exactly.
+     *
+     * @param into as many floats as the tensor has elements
+     * @throws MalformedFileException when the file has no such tensor, or one of whole numbers
+     */
+    public void readAsFloats(String name, MemorySegment into) throws IOException {
+        Tensor tensor = tensor(name);
+        int size = tensor.dtype().bytes();
+        long count = tensor.bytes() / size;
+        if (into.byteSize() != count * Float.BYTES) {
+            throw new IllegalArgumentException(
+                    "%d floats for the %d elements of '%s'".formatted(into.byteSize() / Float.BYTES, count, name));
+        }
+        MemorySegment piece = MemorySegment.ofArray(new byte[(int) Math.min(count, CONVERTED_AT_ONCE) * size]);
+        for (long from = 0; from < count; from += CONVERTED_AT_ONCE) {
+            long some = Math.min(count - from, CONVERTED_AT_ONCE);
+            read(tensor, from * size, piece.asSlice(0, some * size));
+            for (long i = 0; i < some; i++) {
+                into.setAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, from + i, toFloat(tensor, piece, i));
+            }
+        }
+    }
+
+    private float toFloat(Tensor tensor, MemorySegment piece, long i) throws MalformedFileException {
+        return switch (tensor.dtype()) {
+            case F32 -> piece.get(FLOAT, i * Float.BYTES);
+            case F64 -> (float) piece.get(DOUBLE, i * Double.BYTES);
+            case F16 -> Float.float16ToFloat(piece.get(SHORT, i * Short.BYTES));
+            case BF16 -> Float.intBitsToFloat(piece.get(SHORT, i * Short.BYTES) << 16);
+            case I64, I32, U8 ->
+                throw new MalformedFileException(
+                        file,
+                        "tensor '%s' is %s; F32, F16, BF16 or F64 is expected"
+                                .formatted(clip(tensor.name()), tensor.dtype()));
+        };
     }
 
     /**

@@ -3,8 +3,10 @@ package org.fedcomuon.linalg;
 import static java.util.stream.Collectors.joining;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.fedcomuon.device.NewtonSchulzSpec;
 
 /**
@@ -21,8 +23,8 @@ public record Coefficients(String name, List<NewtonSchulzSpec.Step> steps, doubl
     public static final int DEFAULT_STEPS = 5;
 
     /** The names that {@link #parse} accepts. */
-    public static final List<String> NAMES =
-            List.of("jordan", "you", "polar-express", "polar-express-1.02", "cubic", "quintic");
+    public static final List<String> NAMES = List.of(
+            "jordan", "you", "polar-express", "polar-express-1.02", "cubic", "quintic", "aol", "cans", "deepseekv4");
 
     private static final List<NewtonSchulzSpec.Step> JORDAN =
             List.of(new NewtonSchulzSpec.Step(3.4445, -4.7750, 2.0315));
@@ -35,6 +37,32 @@ public record Coefficients(String name, List<NewtonSchulzSpec.Step> steps, doubl
             new NewtonSchulzSpec.Step(3.7418, -5.5913, 2.3037),
             new NewtonSchulzSpec.Step(2.8769, -3.1427, 1.2046),
             new NewtonSchulzSpec.Step(2.8366, -3.0525, 1.2012));
+    /**
+     * As NVIDIA's Emerging-Optimizers have them (emerging_optimizers/orthogonalized_optimizers/muon_utils.py, "aol"),
+     * after T. Boissin's flash-newton-schulz.
+     */
+    private static final List<NewtonSchulzSpec.Step> AOL = List.of(
+            new NewtonSchulzSpec.Step(4.0098, -7.0585, 2.4635),
+            new NewtonSchulzSpec.Step(3.4585, -5.5479, 2.5959),
+            new NewtonSchulzSpec.Step(2.7573, -3.2939, 1.4254),
+            new NewtonSchulzSpec.Step(2.7215, -3.0494, 1.3169));
+
+    /** From the same file, "cans": Grishina, Smirnov and Rakhuba (2025), arXiv 2506.10935. */
+    private static final List<NewtonSchulzSpec.Step> CANS = List.of(
+            new NewtonSchulzSpec.Step(8.4703, -25.1081, 18.6293),
+            new NewtonSchulzSpec.Step(4.1828, -3.1087, 0.5806),
+            new NewtonSchulzSpec.Step(3.9619, -2.9541, 0.5630),
+            new NewtonSchulzSpec.Step(3.2866, -2.4647, 0.5074),
+            new NewtonSchulzSpec.Step(2.2737, -1.6447, 0.4162));
+
+    /**
+     * From the same file, "deepseekv4", after the report of DeepSeek-V4: eight steps to come near 1, two to stay there.
+     */
+    private static final List<NewtonSchulzSpec.Step> DEEPSEEK_V4 = Stream.concat(
+                    Collections.nCopies(8, JORDAN.getFirst()).stream(),
+                    Collections.nCopies(2, new NewtonSchulzSpec.Step(2, -1.5, 0.5)).stream())
+            .toList();
+
     /** The last one is where the schedule has converged, and is repeated. */
     private static final List<NewtonSchulzSpec.Step> POLAR_EXPRESS = List.of(
             new NewtonSchulzSpec.Step(8.28721201814563, -23.595886519098837, 17.300387312530933),
@@ -113,6 +141,33 @@ public record Coefficients(String name, List<NewtonSchulzSpec.Step> steps, doubl
         return finite("polar-express-1.02", POLAR_EXPRESS_102, steps, 1.02);
     }
 
+    /**
+     * Returns the four tuples that are called AOL, and the input is divided by 1.2 as well. They were fitted to
+     * matrices whose rows are rescaled first, by the root of the row sums of {@code |M M^T|}. That rescaling changes
+     * the singular vectors, so that what comes out is the factor of another matrix than M; as in NVIDIA's
+     * Emerging-Optimizers, M is divided by its norm here like for every other set. The first tuple is negative beyond
+     * 0.8837, however: without the divisor a matrix with a dominant singular value, such as every matrix of one row,
+     * would step uphill.
+     */
+    public static Coefficients aol(int steps) {
+        return finite("aol", AOL, steps, 1.2);
+    }
+
+    /**
+     * Returns the five tuples of CANS, Chebyshev polynomials of the interval that the singular values are in by then.
+     */
+    public static Coefficients cans(int steps) {
+        return finite("cans", CANS, steps, 1);
+    }
+
+    /**
+     * Returns the ten steps of DeepSeek-V4: eight of {@link #jordan}, then two of {@code 2 s - 1.5 s^3 + 0.5 s^5},
+     * which has slope 0 at 1 and removes the noise that the others leave.
+     */
+    public static Coefficients deepSeekV4() {
+        return new Coefficients("deepseekv4", DEEPSEEK_V4, 1);
+    }
+
     /** Returns a user's own schedule. */
     public static Coefficients custom(List<NewtonSchulzSpec.Step> steps) {
         return new Coefficients("custom", steps, 1);
@@ -122,7 +177,8 @@ public record Coefficients(String name, List<NewtonSchulzSpec.Step> steps, doubl
      * Returns a set by name: one of {@link #NAMES}, {@code polar-express:F} with a safety factor F, or tuples written
      * out as {@code a,b,c;a,b,c;...}.
      *
-     * @param steps the number of steps; empty for the default: five, or the number of tuples that are written out
+     * @param steps the number of steps; empty for the default: five, four of {@code aol}, ten of {@code deepseekv4}, or
+     *     the number of tuples that are written out
      * @throws IllegalArgumentException when the text is none of these; the message lists the valid forms
      */
     public static Coefficients parse(String text, Optional<Integer> steps) {
@@ -137,6 +193,16 @@ public record Coefficients(String name, List<NewtonSchulzSpec.Step> steps, doubl
             case "polar-express-1.02" -> polarExpress102(count);
             case "cubic" -> cubic(count);
             case "quintic" -> quintic(count);
+            case "aol" -> aol(steps.orElse(AOL.size()));
+            case "cans" -> cans(count);
+            case "deepseekv4" -> {
+                if (steps.isPresent() && count != DEEPSEEK_V4.size()) {
+                    throw new IllegalArgumentException(
+                            "deepseekv4 has %d steps, not %d: its last two are what it is for"
+                                    .formatted(DEEPSEEK_V4.size(), count));
+                }
+                yield deepSeekV4();
+            }
             default -> {
                 List<NewtonSchulzSpec.Step> tuples = tuples(text);
                 yield steps.isPresent() ? finite("custom", tuples, count, 1) : custom(tuples);

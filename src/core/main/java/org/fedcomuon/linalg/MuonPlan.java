@@ -59,7 +59,7 @@ public final class MuonPlan implements AutoCloseable {
                         block.momentumOffset(),
                         block.resultOffset(),
                         block.weightOffset(),
-                        scale.scale(block.rows(), block.cols())));
+                        block.scale() * scale.scale(block.rows(), block.cols())));
             } else {
                 int atATime = together(clients, block.rows(), block.cols(), atOnce);
                 singles.add(new Single(i, block, plan(orthogonalizer, atATime, block, scale), atATime));
@@ -74,7 +74,7 @@ public final class MuonPlan implements AutoCloseable {
      * Allocates the workspace that the steps need.
      *
      * @param clients the maximal number of clients in a call
-     * @param blocks the matrices of a client; their own scales are not used
+     * @param blocks the matrices of a client; a block's own scale multiplies that of the rule
      */
     public static MuonPlan of(
             Orthogonalizer orthogonalizer,
@@ -147,7 +147,11 @@ public final class MuonPlan implements AutoCloseable {
             for (long first = 0; first < m.clients(); first += single.atATime()) {
                 long count = Math.min(single.atATime(), m.clients() - first);
                 try {
-                    single.plan().step(momentum.neighbours(first, count), eta, weights.neighbours(first, count));
+                    single.plan()
+                            .step(
+                                    momentum.neighbours(first, count),
+                                    eta * where.scale(),
+                                    weights.neighbours(first, count));
                 } catch (DeviceException.NotFinite e) {
                     throw named(e, first, single.block());
                 }

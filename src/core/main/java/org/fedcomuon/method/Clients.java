@@ -28,6 +28,7 @@ public final class Clients implements AutoCloseable {
     private final Device device;
     private final Layout layout;
     private final int dimension;
+    private final int total;
     private final List<Integer> numbers;
     private final Roster roster;
     private final Sampling sampling;
@@ -63,6 +64,7 @@ public final class Clients implements AutoCloseable {
         this.device = device;
         this.layout = problem.layout();
         this.dimension = problem.innerDimension();
+        this.total = problem.clients();
         this.numbers = List.copyOf(numbers);
         roster = new Roster(count);
         sampling = new Sampling(seed, this.numbers);
@@ -94,6 +96,11 @@ public final class Clients implements AutoCloseable {
     /** Returns n, the number of all parameters together. */
     public long n() {
         return layout.length();
+    }
+
+    /** Returns K, the number of all clients, on whatever device. */
+    public int total() {
+        return total;
     }
 
     /** Returns the number of clients on this device. */
@@ -236,14 +243,30 @@ public final class Clients implements AutoCloseable {
     }
 
     /**
-     * Draws a sample for each client: the gradient of the plain loss that single-level methods minimise, the mean of
-     * the components of g.
+     * Draws a sample for each client: the gradient that single-level methods descend along. With d = 1 it is
+     * {@code grad g(w; xi)}, the gradient of the plain loss, and f does not matter. With d > 1 the components of g are
+     * no losses by themselves, so it is {@code grad g(w; xi) grad f(g(w; xi); zeta)}, the gradient of f at the value of
+     * one sample. That is biased wherever f is not affine, which is what compositional methods have a tracker for; a
+     * run says so once by a warning, if the method {@link Method#isSingleLevel declares itself}.
      */
     public void gradient(Variable w, Variable gradient) {
         oracles.gradient(w, gradient);
     }
 
-    /** Draws a sample for each client: the Hessian of the plain loss times {@code direction}. */
+    /**
+     * Draws a sample for each client: the loss that {@link #gradient} is of, and that gradient. It is {@code g(w; xi)}
+     * if d = 1, and {@code f(g(w; xi); zeta)} otherwise.
+     *
+     * @param loss receives one number per client
+     */
+    public void loss(Variable w, Variable loss, Variable gradient) {
+        oracles.loss(w, loss, gradient);
+    }
+
+    /**
+     * Draws a sample for each client: the Hessian of the loss that {@link #gradient} is of, times {@code direction};
+     * see {@link HessianProduct}.
+     */
     public void hessianProduct(Variable w, Variable direction, Variable product) {
         oracles.hessianProduct(w, direction, product);
     }
@@ -254,8 +277,9 @@ public final class Clients implements AutoCloseable {
     }
 
     /**
-     * Returns the plain loss of client {@code k} of this device, the mean of the components of g, over the samples it
-     * has drawn since {@link #forgetLosses}; NaN if there were none. For observers; no method uses it.
+     * Returns the loss of client {@code k} of this device, averaged over the samples it has drawn since
+     * {@link #forgetLosses}; NaN if there were none, and always NaN for d > 1, where the components of g are no losses
+     * and oracles do not evaluate f itself. For observers; no method uses it.
      */
     public double meanLoss(int k) {
         return oracles.meanLoss(k);

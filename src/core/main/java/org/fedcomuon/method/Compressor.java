@@ -136,7 +136,7 @@ public sealed interface Compressor {
      */
     record LowRank(int rank) implements Compressor {
         public LowRank {
-            Ranges.positive("rank", rank);
+            Method.Ranges.positive("rank", rank);
         }
 
         private boolean worthwhile(Block block) {
@@ -201,6 +201,9 @@ public sealed interface Compressor {
             y.set(x);
             Layout layout = clients.layout();
             for (Run run : y.isShared() ? List.of(new Run(0, 1)) : clients.runs()) {
+                clients.device().firstNotFinite(x.of(run)).ifPresent(place -> {
+                    throw clients.diverged(x, run, place); // the decomposition would not say where
+                });
                 for (int i = 0; i < layout.blocks().size(); i++) {
                     Block block = layout.blocks().get(i);
                     if (what.worthwhile(block)) {

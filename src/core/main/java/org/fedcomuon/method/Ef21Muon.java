@@ -7,6 +7,9 @@ import java.util.Map;
  * of G, its estimate of the average momentum; clients send C(M_k - G_k), which both sides add to their copies, so that
  * what one message leaves out the next ones bring. What the server sends back is compressed alike.
  *
+ * <p>With Nesterov's look ahead clients send the momentum that looks ahead in place of M_k; AdamW is the server's, and
+ * takes G for the gradient.
+ *
  * <p>The model moves once a round. With tau = 1 this is the published algorithm; with more, a client's momentum takes
  * in tau gradients at the same model before it is sent.
  *
@@ -30,6 +33,12 @@ public record Ef21Muon(Schedule eta, Schedule beta, Compressor up, Compressor do
     @Override
     public void validate(long iterations, int tau) {
         new Ranges(iterations).rate("eta", eta).fraction("beta", beta);
+        muon.validate(eta, iterations);
+    }
+
+    @Override
+    public boolean isSingleLevel() {
+        return true;
     }
 
     @Override
@@ -56,7 +65,7 @@ public record Ef21Muon(Schedule eta, Schedule beta, Compressor up, Compressor do
 
         State(Clients k) {
             this.k = k;
-            polar = muon.on(k);
+            polar = muon.atServer(k);
             toServer = up.on(k);
             toClients = down.on(k);
             w = k.weights();
@@ -76,6 +85,7 @@ public record Ef21Muon(Schedule eta, Schedule beta, Compressor up, Compressor do
         public void initialize(Server server) {
             k.gradient(w, gradient);
             m.set(gradient);
+            polar.observe(gradient);
             gk.set(m);
             message.set(gk);
             server.average(message);
@@ -96,8 +106,9 @@ public record Ef21Muon(Schedule eta, Schedule beta, Compressor up, Compressor do
             }
             k.gradient(w, gradient);
             m.ema(beta.at(t), gradient); // M_k = (1 - beta) M_k + beta grad l(W; B)
+            polar.observe(gradient);
             if (t.isSync()) {
-                change.set(m);
+                change.set(polar.ahead(beta.at(t), m));
                 change.add(-1, gk);
                 toServer.compress(change, message);
                 gk.add(1, message); // G_k += C(M_k - G_k)

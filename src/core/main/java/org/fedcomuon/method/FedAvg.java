@@ -24,6 +24,11 @@ public record FedAvg(Schedule eta) implements Method {
     }
 
     @Override
+    public boolean isSingleLevel() {
+        return true;
+    }
+
+    @Override
     public Replica on(Clients clients) {
         return new State(clients);
     }

@@ -28,6 +28,7 @@ public record FedCoMuon(Schedule eta, Schedule alpha, Schedule beta, Muon muon) 
     @Override
     public void validate(long iterations, int tau) {
         new Ranges(iterations).rate("eta", eta).fraction("alpha", alpha).fraction("beta", beta);
+        muon.validate(eta, iterations);
     }
 
     @Override
@@ -67,15 +68,17 @@ public record FedCoMuon(Schedule eta, Schedule alpha, Schedule beta, Muon muon) 
             u.set(g);
             k.outerGradient(u, gradF); // zeta_0
             m.compose(1, gradG, gradF); // M is not averaged here
+            polar.observe(gradG, gradF);
         }
 
         @Override
         public void step(Step t, Server server) {
-            polar.step(eta.at(t), m, w); // W -= eta U V^T
+            polar.step(eta.at(t), polar.ahead(beta.at(t), m), w); // W -= eta U V^T
             k.inner(w, g, gradG); // xi
             u.ema(alpha.at(t), g); // u = alpha g(W; xi) + (1 - alpha) u
             k.outerGradient(u, gradF); // zeta
             m.compose(beta.at(t), gradG, gradF); // M = beta grad g (grad f(u) kron I) + (1 - beta) M
+            polar.observe(gradG, gradF); // for Nesterov and AdamW, which are off in the paper
             if (t.isSync()) {
                 server.average(w, m); // u stays local
             }

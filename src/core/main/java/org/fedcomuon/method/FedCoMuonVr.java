@@ -64,6 +64,7 @@ public record FedCoMuonVr(
                 .fraction("beta", beta)
                 .fraction("gamma", gamma)
                 .fraction("rho", rho);
+        muon.validate(eta, iterations);
     }
 
     @Override
@@ -118,13 +119,14 @@ public record FedCoMuonVr(
                 v.ema(1.0 / j, gradF);
             }
             m.compose(1, h, v);
+            polar.observe(h, v);
             wOld.set(w);
             server.average(m);
         }
 
         @Override
         public void step(Step t, Server server) {
-            polar.step(eta.at(t), m, w); // W -= eta U V^T
+            polar.step(eta.at(t), polar.ahead(rho.at(t), m), w); // W -= eta U V^T
             if (t.isSync()) {
                 server.average(w); // before the trackers; Wold stays the local one
             }
@@ -137,6 +139,7 @@ public record FedCoMuonVr(
             v.project(outerRadius);
             h.storm(gamma.at(t), gradG, gradGOld); // H = grad g(W) + (1 - gamma)(H - grad g(Wold))
             m.projectCompose(innerRadius, rho.at(t), h, v); // M = (1 - rho) M + rho P[H](v kron I)
+            polar.observe(h, v); // for Nesterov and AdamW, which are off in the paper
             wOld.set(w);
             if (t.isSync()) {
                 server.average(m); // u, v and H stay local

@@ -31,6 +31,11 @@ public record FedMaml(double inner, Schedule outer, boolean firstOrder) implemen
     }
 
     @Override
+    public boolean isSingleLevel() {
+        return true;
+    }
+
+    @Override
     public Replica on(Clients clients) {
         return new State(clients);
     }

@@ -23,6 +23,12 @@ public record FedMuon(Schedule eta, Schedule beta, Muon muon) implements Method 
     @Override
     public void validate(long iterations, int tau) {
         new Ranges(iterations).rate("eta", eta).fraction("beta", beta);
+        muon.validate(eta, iterations);
+    }
+
+    @Override
+    public boolean isSingleLevel() {
+        return true;
     }
 
     @Override
@@ -49,13 +55,15 @@ public record FedMuon(Schedule eta, Schedule beta, Muon muon) implements Method 
         public void initialize(Server server) {
             k.gradient(w, gradient);
             m.set(gradient);
+            polar.observe(gradient);
         }
 
         @Override
         public void step(Step t, Server server) {
-            polar.step(eta.at(t), m, w); // W -= eta U V^T
+            polar.step(eta.at(t), polar.ahead(beta.at(t), m), w); // W -= eta U V^T
             k.gradient(w, gradient);
             m.ema(beta.at(t), gradient); // M = (1 - beta) M + beta grad l(W; B)
+            polar.observe(gradient);
             if (t.isSync()) {
                 server.average(w, m);
             }

@@ -24,6 +24,12 @@ public record FedMuonBc(Schedule eta, Schedule alpha, Muon muon) implements Meth
     @Override
     public void validate(long iterations, int tau) {
         new Ranges(iterations).rate("eta", eta).fraction("alpha", alpha);
+        muon.validate(eta, iterations);
+    }
+
+    @Override
+    public boolean isSingleLevel() {
+        return true;
     }
 
     @Override
@@ -58,7 +64,8 @@ public record FedMuonBc(Schedule eta, Schedule alpha, Muon muon) implements Meth
         public void step(Step t, Server server) {
             k.gradient(w, gradient);
             m.ema(alpha.at(t), gradient); // M_k = (1 - alpha) M_k + alpha grad
-            corrected.set(m);
+            polar.observe(gradient);
+            corrected.set(polar.ahead(alpha.at(t), m));
             corrected.add(-1, ck);
             corrected.add(1, c);
             polar.step(eta.at(t), corrected, w); // W -= eta polar(M_k - C_k + C)

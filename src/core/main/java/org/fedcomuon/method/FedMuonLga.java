@@ -24,6 +24,12 @@ public record FedMuonLga(Schedule eta, Schedule alpha, Schedule beta, Muon muon)
     @Override
     public void validate(long iterations, int tau) {
         new Ranges(iterations).rate("eta", eta).fraction("alpha", alpha).fraction("beta", beta);
+        muon.validate(eta, iterations);
+    }
+
+    @Override
+    public boolean isSingleLevel() {
+        return true;
     }
 
     @Override
@@ -61,7 +67,9 @@ public record FedMuonLga(Schedule eta, Schedule alpha, Schedule beta, Muon muon)
         public void step(Step t, Server server) {
             k.gradient(w, gradient);
             m.accumulate(beta.at(t), gradient); // M = beta M + grad l(W; B)
-            polar.step(eta.at(t) * (1 - alpha.at(t)), m, w); // W -= eta [(1 - alpha) U V^T + alpha D]
+            polar.observe(gradient);
+            Variable ahead = polar.aheadOfSum(beta.at(t), m);
+            polar.step(eta.at(t) * (1 - alpha.at(t)), ahead, w); // W -= eta [(1 - alpha) U V^T + alpha D]
             w.add(-eta.at(t) * alpha.at(t), direction);
             if (t.isSync()) {
                 server.average(w, m);

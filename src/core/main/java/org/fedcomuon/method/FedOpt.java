@@ -40,6 +40,11 @@ public record FedOpt(
     }
 
     @Override
+    public boolean isSingleLevel() {
+        return true;
+    }
+
+    @Override
     public Replica on(Clients clients) {
         return new State(clients);
     }

@@ -29,6 +29,11 @@ public record FedProx(Schedule eta, double mu) implements Method {
     }
 
     @Override
+    public boolean isSingleLevel() {
+        return true;
+    }
+
+    @Override
     public Replica on(Clients clients) {
         return new State(clients);
     }

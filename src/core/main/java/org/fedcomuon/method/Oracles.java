@@ -32,7 +32,7 @@ final class Oracles implements AutoCloseable {
     private final int[] lossCounts;
     private @Nullable Variable plainJacobian;
     private @Nullable Variable plainValue;
-    private @Nullable Variable plainWeights;
+    private @Nullable Variable plainOuter;
 
     Oracles(
             Clients clients,
@@ -107,20 +107,51 @@ final class Oracles implements AutoCloseable {
     }
 
     void gradient(Variable w, Variable gradient) {
-        if (plainValue == null) {
-            plainValue = clients.scratch("loss", d);
-        }
         if (d == 1) {
+            if (plainValue == null) {
+                plainValue = clients.scratch("loss", d);
+            }
             inner(w, plainValue, gradient);
             return;
         }
-        if (plainJacobian == null || plainWeights == null) {
+        Sampled at = sample(w);
+        outerGradient(at.value, at.outer);
+        gradient.compose(1, at.jacobian, at.outer);
+    }
+
+    void loss(Variable w, Variable loss, Variable gradient) {
+        if (d == 1) {
+            inner(w, loss, gradient);
+            return;
+        }
+        Sampled at = sample(w);
+        evaluate(Views.ofValues(at.value), Views.ofValues(at.outer, loss), k -> {
+            Sample zeta = sampling.outer(k);
+            oracles.get(k).outerGradient(zeta, at.value.values(k), at.outer.values(k));
+            loss.values(k)
+                    .set(
+                            0,
+                            oracles.get(k)
+                                    .outerValue(zeta, at.value.values(k))
+                                    .orElseThrow(() -> new UnsupportedOperationException(
+                                            "the method compares clients by f, whose value this client does not say")));
+        });
+        requireFinite(at.outer);
+        requireFinite(loss);
+        gradient.compose(1, at.jacobian, at.outer);
+    }
+
+    /** What single-level methods need of a sample if d > 1: g, its Jacobian, and the gradient of f there. */
+    private record Sampled(Variable value, Variable jacobian, Variable outer) {}
+
+    private Sampled sample(Variable w) {
+        if (plainValue == null || plainJacobian == null || plainOuter == null) {
+            plainValue = clients.scratch("g", d);
             plainJacobian = clients.scratch("Jacobian", d * clients.n());
-            plainWeights = clients.sharedScratch("1/d", d);
-            plainWeights.fill(1.0 / d);
+            plainOuter = clients.scratch("grad f", d);
         }
         inner(w, plainValue, plainJacobian);
-        gradient.compose(1, plainJacobian, plainWeights);
+        return new Sampled(plainValue, plainJacobian, plainOuter);
     }
 
     void hessianProduct(Variable w, Variable direction, Variable product) {
@@ -133,12 +164,12 @@ final class Oracles implements AutoCloseable {
     }
 
     private void addLoss(Variable value) {
+        if (d > 1) {
+            return; // components of g are no losses
+        }
         for (Run run : clients.runs()) {
             for (int k = run.first(); k < run.first() + run.count(); k++) {
-                Floats components = value.values(k);
-                for (int i = 0; i < d; i++) {
-                    lossSums[k] += components.get(i) / d;
-                }
+                lossSums[k] += value.values(k).get(0);
                 lossCounts[k]++;
             }
         }

@@ -33,6 +33,11 @@ public record Scaffold(Schedule eta, double serverRate) implements Method {
     }
 
     @Override
+    public boolean isSingleLevel() {
+        return true;
+    }
+
+    @Override
     public Replica on(Clients clients) {
         return new State(clients);
     }

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.BiConsumer;
+import java.util.function.DoubleBinaryOperator;
 import org.fedcomuon.device.Batch;
 import org.fedcomuon.device.Buffer;
 import org.fedcomuon.device.Device;
@@ -278,6 +279,44 @@ public final class Variable {
             Variable v) {
         forRuns((device, run) ->
                 device.adaptiveStep(rule, beta1, beta2, epsilon, eta, delta.of(run), m.of(run), v.of(run), of(run)));
+    }
+
+    /**
+     * {@code this = f(x, y)}, element by element and in double precision, computed on the host: for the few scalars of
+     * a client, such as a weight that depends on its loss. x or y may be this. A shared variable takes the first
+     * client's values, after an average every client's.
+     */
+    public void compute(DoubleBinaryOperator f, Variable x, Variable y) {
+        if (x.length != length || y.length != length) {
+            throw new IllegalArgumentException(
+                    "%s has %d elements, %s %d and %s %d".formatted(name, length, x.name, x.length, y.name, y.length));
+        }
+        List<Run> runs =
+                shared ? ONE : clients.runs(); // of a shared one the first client, whether it takes part or not
+        boolean elsewhere = !clients.device().isHost();
+        if (elsewhere) {
+            for (Run run : runs) {
+                x.fetch(x.shared ? ONE.getFirst() : run);
+                y.fetch(y.shared ? ONE.getFirst() : run);
+            }
+            prepare();
+            clients.device().synchronize();
+        }
+        common = false;
+        for (Run run : runs) {
+            for (int k = run.first(); k < run.first() + run.count(); k++) {
+                for (long i = 0; i < length; i++) {
+                    values(k)
+                            .set(
+                                    i,
+                                    f.applyAsDouble(
+                                            x.values(k).get(i), y.values(k).get(i)));
+                }
+            }
+        }
+        if (elsewhere) {
+            store();
+        }
     }
 
     /** Elements {@code from} to {@code from + count} become the {@code k} largest of x there, and zeros. */

@@ -1,5 +1,7 @@
 package org.fedcomuon.problem;
 
+import java.util.OptionalDouble;
+
 /**
  * One client's part of the problem, {@code f(E[g(W; xi)])}: an oracle of values and derivatives on samples.
  *
@@ -21,7 +23,7 @@ public interface Client {
     }
 
     /**
-     * Evaluates {@code g(w; xi)} and its Jacobian. *
+     * Evaluates {@code g(w; xi)} and its Jacobian.
      *
      * @param value receives the d components of g
      * @param jacobian receives their gradients
@@ -45,4 +47,12 @@ public interface Client {
      * @param gradient receives its d components
      */
     void outerGradient(Sample zeta, Floats y, Floats gradient) throws Exception;
+
+    /**
+     * Returns {@code f(y; zeta)} where it is known, so that the objective can be reported and the gradient be checked;
+     * empty by default. No method needs it.
+     */
+    default OptionalDouble outerValue(Sample zeta, Floats y) throws Exception {
+        return OptionalDouble.empty();
+    }
 }

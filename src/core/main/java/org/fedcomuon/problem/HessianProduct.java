@@ -5,8 +5,8 @@ package org.fedcomuon.problem;
  */
 public interface HessianProduct {
     /**
-     * Evaluates {@code hess l(w; xi) direction}, where l is the mean of the components of g: the loss itself when d =
-     * 1.
+     * Evaluates {@code hess l(w; xi) direction}, where l is the loss that single-level methods descend on: g itself
+     * when d = 1, {@code f(g(w; xi))} with the noise of f averaged out when d > 1.
      *
      * @param product receives the result
      */

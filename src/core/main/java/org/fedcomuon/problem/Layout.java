@@ -1,5 +1,6 @@
 package org.fedcomuon.problem;
 
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -36,6 +37,13 @@ public final class Layout {
     /** Creates the layout of these blocks; names must be distinct. */
     public static Layout of(List<Block> blocks) {
         return new Layout(blocks);
+    }
+
+    /** Creates the layout of the blocks of several layers, one after the other; names must be distinct. */
+    @SafeVarargs
+    @SuppressWarnings("varargs")
+    public static Layout of(List<Block>... layers) {
+        return new Layout(Arrays.stream(layers).flatMap(List::stream).toList());
     }
 
     /** Returns the blocks in order. */

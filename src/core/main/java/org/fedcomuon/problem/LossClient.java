@@ -1,5 +1,7 @@
 package org.fedcomuon.problem;
 
+import java.util.OptionalDouble;
+
 /** A loss under a risk, as a compositional client with d = 1. */
 class LossClient implements Client {
     private final Loss loss;
@@ -27,6 +29,11 @@ class LossClient implements Client {
     @Override
     public void outerGradient(Sample zeta, Floats y, Floats gradient) {
         gradient.set(0, risk.derivative(y.get(0)));
+    }
+
+    @Override
+    public OptionalDouble outerValue(Sample zeta, Floats y) {
+        return OptionalDouble.of(risk.value(y.get(0)));
     }
 
     /** The client of a loss that is twice differentiable. */

@@ -1,6 +1,7 @@
 package org.fedcomuon.problem;
 
 import java.util.List;
+import java.util.Optional;
 import java.util.function.IntFunction;
 
 /**
@@ -33,6 +34,22 @@ public interface Problem {
      */
     default double cost(int k) {
         return 1;
+    }
+
+    /**
+     * Returns W0 for a seed, where the problem has one of its own: a network does not learn from zeros. Empty by
+     * default, which means zeros. {@code Federation.Builder.initial} takes precedence.
+     */
+    default Optional<Floats> initial(long seed) {
+        return Optional.empty();
+    }
+
+    /**
+     * Returns what is wrong with client {@code k}, a line each; nothing by default. Federations ask before a run, and
+     * refuse it with the mistakes of all clients.
+     */
+    default List<String> mistakes(int k) {
+        return List.of();
     }
 
     /** Creates a problem from its parts. */

@@ -5,15 +5,31 @@ import java.util.function.DoubleUnaryOperator;
 /**
  * The outer function f of one variable, the same for all clients, which is applied to a client's expected loss. An
  * increasing derivative gives clients with larger losses a larger weight. {@link ExponentialRisk} is the paper's.
+ * Functions of more than one inner value are {@link OuterFunction}s.
  *
  * <p>Called by many threads concurrently.
  */
-public interface Risk {
+public interface Risk extends OuterFunction {
     /** Returns f(y). */
     double value(double y);
 
     /** Returns f'(y). */
     double derivative(double y);
+
+    @Override
+    default int dimension() {
+        return 1;
+    }
+
+    @Override
+    default double value(double[] y) {
+        return value(y[0]);
+    }
+
+    @Override
+    default void gradient(double[] y, double[] into) {
+        into[0] = derivative(y[0]);
+    }
 
     /** Returns the risk {@code f(y) = y}: the plain mean over clients. */
     static Risk mean() {

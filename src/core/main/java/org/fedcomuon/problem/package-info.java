@@ -5,6 +5,7 @@
  * {@link org.fedcomuon.problem.Client} for each participant, which evaluates g, its Jacobian and the gradient of f on a
  * {@link org.fedcomuon.problem.Sample}. Where g is one loss, a {@link org.fedcomuon.problem.Loss} and a
  * {@link org.fedcomuon.problem.Risk} are all that is needed: {@code Problem.ofLosses(layout, losses, risk)}.
+ * {@link org.fedcomuon.problem.OuterFunction} has f for problems with more than one inner value.
  *
  * <p>Clients are evaluated side by side, on threads that are not theirs. Points and gradients are views of the buffers
  * that the methods work on, so nothing is copied.

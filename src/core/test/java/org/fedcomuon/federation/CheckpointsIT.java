@@ -43,7 +43,7 @@ class CheckpointsIT {
     }
 
     private static Federation.Builder testbed(Method method) {
-        return Federation.of(new RateTestbed(8, 1), method)
+        return Federation.of(AllMethods.problem(method, 8), method)
                 .iterations(33)
                 .tau(5)
                 .seed(42);

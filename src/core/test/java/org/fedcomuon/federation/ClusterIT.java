@@ -58,7 +58,7 @@ class ClusterIT {
     }
 
     private static Federation.Builder testbed(Method method) {
-        return testbed(new RateTestbed(CLIENTS, 1), method);
+        return testbed(AllMethods.problem(method, CLIENTS), method);
     }
 
     private static Federation.Builder testbed(Problem problem, Method method) {

@@ -51,12 +51,16 @@ class FederationIT {
         return AllMethods.all();
     }
 
+    static Stream<Method> methodsOfAnyProblem() {
+        return AllMethods.ofAnyProblem();
+    }
+
     static Stream<Method> plainMethods() {
         return AllMethods.plain();
     }
 
     private static Federation.Builder testbed(Method method) {
-        return Federation.of(new RateTestbed(CLIENTS, 1), method)
+        return Federation.of(AllMethods.problem(method, CLIENTS), method)
                 .iterations(23)
                 .tau(5)
                 .seed(42);
@@ -259,6 +263,20 @@ class FederationIT {
         assertThat(notes.evaluations).extracting(Evaluation::round).containsExactly(0L, 2L, 4L, 4L);
         assertThat(notes.evaluations.getFirst().metrics()).containsEntry("w0", 0.0);
         assertThat(notes.warnings).isEmpty();
+    }
+
+    /** The testbed has d = 5: a method without a tracker is told so once, whatever the number of devices. */
+    @ParameterizedTest
+    @MethodSource("methodsOfAnyProblem")
+    void singleLevelMethodsAreWarnedOfSeveralComponents(Method method) throws Exception {
+        var notes = new Notes();
+        testbed(method).devices("cpu:0", "cpu:1").listener(notes).build().run();
+        if (AllMethods.plain().anyMatch(method::equals)) {
+            assertThat(notes.warnings).singleElement().asString().contains(method.name(), "d = 5", "biased");
+        } else {
+            assertThat(notes.warnings).isEmpty();
+        }
+        assertThat(notes.rounds).allMatch(round -> Double.isNaN(round.meanLoss()));
     }
 
     @Test

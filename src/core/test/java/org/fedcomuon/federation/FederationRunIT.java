@@ -176,7 +176,7 @@ class FederationRunIT {
     @Test
     void anEvaluationKeepsWhatItWasTold() {
         var metrics = new LinkedHashMap<>(Map.of("loss", 1.0));
-        var evaluation = new Evaluation(1, 1, metrics, 0, 0, 0, 0, 0, 0, 0);
+        var evaluation = new Evaluation(1, 1, metrics, List.of(), 0, 0, 0, 0, 0, 0, 0);
         metrics.put("loss", 2.0);
         assertThat(evaluation.metrics()).isEqualTo(Map.of("loss", 1.0)).isUnmodifiable();
     }

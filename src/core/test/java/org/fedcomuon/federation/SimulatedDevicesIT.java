@@ -12,7 +12,6 @@ import java.util.stream.Stream;
 import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.method.Method;
 import org.fedcomuon.problem.Floats;
-import org.fedcomuon.problem.testbed.RateTestbed;
 import org.fedcomuon.testing.TestDevices;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -43,7 +42,7 @@ class SimulatedDevicesIT {
     }
 
     private static Federation.Builder testbed(Method method) {
-        return Federation.of(new RateTestbed(CLIENTS, 1), method)
+        return Federation.of(AllMethods.problem(method, CLIENTS), method)
                 .iterations(7)
                 .tau(3)
                 .seed(42);

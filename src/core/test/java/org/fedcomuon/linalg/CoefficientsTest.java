@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import java.util.Arrays;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -39,6 +40,49 @@ class CoefficientsTest {
         }
         assertThat(least).isCloseTo(low, within(6e-5));
         assertThat(most).isCloseTo(high, within(6e-5));
+    }
+
+    /**
+     * The tuples of the public tables, written out once more, and the ranges of the scalar iteration over them: what a
+     * set makes of singular values from {@code smallest} to 1.
+     */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "aol | 1.2 | 4.0098 -7.0585 2.4635 3.4585 -5.5479 2.5959 2.7573 -3.2939 1.4254 2.7215 -3.0494 1.3169 | 1e-3 | .0866 | 1.0844",
+                "aol | 1.2 | 4.0098 -7.0585 2.4635 3.4585 -5.5479 2.5959 2.7573 -3.2939 1.4254 2.7215 -3.0494 1.3169 | 1e-1 | .9874 | 1.0117",
+                "cans | 1 | 8.4703 -25.1081 18.6293 4.1828 -3.1087 .5806 3.9619 -2.9541 .5630 3.2866 -2.4647 .5074 2.2737 -1.6447 .4162 | 1e-3 | .8844 | 1.1198",
+                "deepseekv4 | 1 | 3.4445 -4.775 2.0315 3.4445 -4.775 2.0315 3.4445 -4.775 2.0315 3.4445 -4.775 2.0315 3.4445 -4.775 2.0315 3.4445 -4.775 2.0315 3.4445 -4.775 2.0315 3.4445 -4.775 2.0315 2 -1.5 .5 2 -1.5 .5 | 1e-3 | 1 | 1.0005"
+            })
+    void setsOfPublicTables(String name, double divisor, String numbers, double smallest, double low, double high) {
+        double[] tuples = Arrays.stream(numbers.split(" "))
+                .mapToDouble(Double::parseDouble)
+                .toArray();
+        Coefficients coefficients = Coefficients.parse(name, Optional.empty());
+        assertThat(coefficients.steps()).hasSize(tuples.length / 3);
+        double least = Double.MAX_VALUE;
+        double most = -Double.MAX_VALUE;
+        int samples = 200_000;
+        for (int i = 0; i <= samples; i++) {
+            double from = Math.pow(smallest, 1 - i / (double) samples);
+            double value = from / divisor;
+            for (int step = 0; step < tuples.length; step += 3) {
+                value = custom(value, tuples[step], tuples[step + 1], tuples[step + 2]);
+            }
+            assertThat(coefficients.map(from)).isCloseTo(value, within(1e-9));
+            least = Math.min(least, value);
+            most = Math.max(most, value);
+        }
+        assertThat(least).isCloseTo(low, within(6e-5));
+        assertThat(most).isCloseTo(high, within(6e-5));
+    }
+
+    @Test
+    void aolWithoutItsDivisorWouldTurnLargeSingularValuesRound() {
+        Coefficients aol = Coefficients.aol(4);
+        assertThat(new Coefficients("undivided", aol.steps(), 1).map(1)).isLessThan(-0.9);
+        assertThat(aol.map(1)).isGreaterThan(0.98);
     }
 
     @Test
@@ -96,6 +140,11 @@ class CoefficientsTest {
         assertThatThrownBy(() -> Coefficients.you(6)).hasMessageContaining("you has 5 steps, not 6");
         assertThatThrownBy(() -> Coefficients.polarExpress102(6)).isInstanceOf(IllegalArgumentException.class);
         assertThatThrownBy(() -> Coefficients.jordan(0)).isInstanceOf(IllegalArgumentException.class);
+        assertThatThrownBy(() -> Coefficients.aol(5)).hasMessageContaining("aol has 4 steps, not 5");
+        assertThatThrownBy(() -> Coefficients.cans(6)).hasMessageContaining("cans has 5 steps, not 6");
+        assertThatThrownBy(() -> Coefficients.parse("deepseekv4", Optional.of(5)))
+                .hasMessageContaining("deepseekv4 has 10 steps, not 5");
+        assertThat(Coefficients.parse("deepseekv4", Optional.of(10)).steps()).hasSize(10);
         assertThat(Coefficients.polarExpress(20, 1).steps()).hasSize(20);
     }
 

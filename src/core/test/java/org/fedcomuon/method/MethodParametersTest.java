@@ -83,6 +83,39 @@ class MethodParametersTest {
             add(cases, "beta2", NO_FRACTIONS, x -> new FedOpt(rule, OK, OK, 0.9, x, 1e-3));
             add(cases, "epsilon", NO_RATES, x -> new FedOpt(rule, OK, OK, 0.9, 0.99, x));
         }
+        add(cases, "inner", NO_RATES, x -> new LocalMoml(x, OK, OK, true));
+        add(cases, "eta", NO_RATES, scheduled(x -> new LocalMoml(0.1, x, OK, true)));
+        add(cases, "beta", NO_FRACTIONS, scheduled(x -> new LocalMoml(0.1, OK, x, true)));
+        add(cases, "eta", NO_RATES, scheduled(x -> new FgdroKl(x, OK, 1)));
+        add(cases, "alpha", NO_FRACTIONS, scheduled(x -> new FgdroKl(OK, x, 1)));
+        add(cases, "lambda", NO_RATES, x -> new FgdroKl(OK, OK, x));
+        add(cases, "eta", NO_RATES, scheduled(x -> new FgdroCvar(x, OK, OK, 0.5, 0)));
+        add(cases, "thresholdEta", NO_RATES, scheduled(x -> new FgdroCvar(OK, x, OK, 0.5, 0)));
+        add(cases, "alpha", NO_FRACTIONS, scheduled(x -> new FgdroCvar(OK, OK, x, 0.5, 0)));
+        add(cases, "level", NO_FRACTIONS, x -> new FgdroCvar(OK, OK, OK, x, 0));
+        add(cases, "smoothing", new double[] {-0.1, Double.NaN, INFINITY}, x -> new FgdroCvar(OK, OK, OK, 0.5, x));
+        add(cases, "eta", NO_RATES, scheduled(x -> new FedDro(x, OK)));
+        add(cases, "alpha", NO_FRACTIONS, scheduled(x -> new FedDro(OK, x)));
+        add(
+                cases,
+                "weightDecay",
+                new double[] {-0.1, Double.NaN, INFINITY},
+                x -> new FedMuon(OK, OK, MUON.withWeightDecay(x)));
+        add(
+                cases,
+                "adamW.beta1",
+                NO_FRACTIONS,
+                x -> new FedMuon(OK, OK, MUON.withAdamW(new Muon.AdamW(1, x, 0.9, 1e-8, List.of()))));
+        add(
+                cases,
+                "adamW.beta2",
+                NO_FRACTIONS,
+                x -> new FedMuon(OK, OK, MUON.withAdamW(new Muon.AdamW(1, 0.9, x, 1e-8, List.of()))));
+        add(
+                cases,
+                "adamW.epsilon",
+                NO_RATES,
+                x -> new FedMuon(OK, OK, MUON.withAdamW(new Muon.AdamW(1, 0.9, 0.9, x, List.of()))));
         Compressor all = Compressor.none();
         add(cases, "eta", NO_RATES, scheduled(x -> new Ef21Muon(x, OK, all, all, MUON)));
         add(cases, "beta", NO_FRACTIONS, scheduled(x -> new Ef21Muon(OK, x, all, all, MUON)));
@@ -126,7 +159,11 @@ class MethodParametersTest {
                 new Scaffold(OK, 1),
                 new FedOpt(Device.AdaptiveRule.ADAM, OK, OK, 0.9, 0.99, 1e-3),
                 new FedOpt(Device.AdaptiveRule.YOGI, OK, OK, 0.9, 0.99, 1e-3),
-                new Ef21Muon(OK, OK, Compressor.topK(0.1), Compressor.lowRank(2), MUON));
+                new Ef21Muon(OK, OK, Compressor.topK(0.1), Compressor.lowRank(2), MUON),
+                new LocalMoml(0.1, OK, OK, false),
+                new FgdroKl(OK, OK, 1),
+                new FgdroCvar(OK, OK, OK, 0.5, 0.1),
+                new FedDro(OK, OK));
     }
 
     @ParameterizedTest
@@ -154,6 +191,20 @@ class MethodParametersTest {
                 new FedCoMuon(OK, OK, OK, new Muon(MUON.orthogonalizer(), ScaleRule.NONE, Device.StepRule.PLAIN, 1)),
                 new FedCoMuon(
                         OK, OK, OK, new Muon(MUON.orthogonalizer(), ScaleRule.NONE, Device.StepRule.NORMALIZED, 2)),
+                new FedCoMuon(OK, OK, OK, MUON.withNesterov(true)),
+                new FedCoMuon(OK, OK, OK, MUON.withWeightDecay(0.1)),
+                new FedCoMuon(OK, OK, OK, MUON.withAdamW(Muon.AdamW.ofVectors(1))),
+                new FedCoMuon(OK, OK, OK, MUON.withAdamW(Muon.AdamW.ofVectors(2))),
+                new FedCoMuon(OK, OK, OK, MUON.withAdamW(Muon.AdamW.ofVectors(1).and(List.of("head")))),
+                new FedCoMuon(OK, OK, OK, MUON.withBlockRates(List.of(new Muon.BlockRate("head", 2)))),
+                new FedCoMuon(OK, OK, OK, MUON.withHeads(Muon.Heads.of(2))),
+                new FedCoMuon(OK, OK, OK, MUON.withHeads(Muon.Heads.of(4))),
+                new LocalMoml(0.2, OK, OK, false),
+                new LocalMoml(0.1, OK, OK, true),
+                new FgdroKl(OK, OK, 2),
+                new FgdroCvar(OK, OK, OK, 0.6, 0.1),
+                new FgdroCvar(OK, OK, OK, 0.5, 0.2),
+                new FgdroCvar(OK, other, OK, 0.5, 0.1),
                 new FedCoMuonVr(OK, OK, OK, OK, other, MUON),
                 new FedCoMuonVr(OK, OK, OK, other, OK, MUON),
                 new FedCoMuonVr(OK, OK, OK, OK, OK, 2, INFINITY, 1, MUON),

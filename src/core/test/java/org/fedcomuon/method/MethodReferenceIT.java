@@ -1,17 +1,28 @@
 package org.fedcomuon.method;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.params.provider.Arguments.arguments;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.linalg.Coefficients;
 import org.fedcomuon.linalg.ExactSvd;
 import org.fedcomuon.linalg.NewtonSchulz;
 import org.fedcomuon.linalg.ScaleRule;
+import org.fedcomuon.problem.Client;
+import org.fedcomuon.problem.Floats;
+import org.fedcomuon.problem.Jacobian;
+import org.fedcomuon.problem.Loss;
+import org.fedcomuon.problem.Point;
+import org.fedcomuon.problem.Problem;
+import org.fedcomuon.problem.Risk;
+import org.fedcomuon.problem.Sample;
 import org.junit.jupiter.api.Named;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -86,7 +97,19 @@ class MethodReferenceIT {
                 new Scaffold(value(0.05), 1),
                 new Scaffold(value(0.05), 0.6),
                 fedOpt(Device.AdaptiveRule.ADAM),
-                fedOpt(Device.AdaptiveRule.YOGI));
+                fedOpt(Device.AdaptiveRule.YOGI),
+                new LocalMoml(0.5, value(0.05), value(0.4), false),
+                new LocalMoml(0.5, value(0.05), value(0.4), true),
+                new FedDro(value(0.05), value(0.3)));
+    }
+
+    /** Those that compare the losses of clients. */
+    private static List<Method> lossMethods() {
+        return List.of(
+                new FgdroKl(value(0.05), value(0.3), 0.5),
+                new FgdroKl(value(0.05), value(0.3), 10),
+                new FgdroCvar(value(0.05), value(0.02), value(0.3), 0.5, 0.3),
+                new FgdroCvar(value(0.05), value(0.02), value(0.3), 0.3, 0));
     }
 
     private static Arguments named(Method method, String problem, Testbed bed, int tau) {
@@ -103,6 +126,11 @@ class MethodReferenceIT {
             cases.add(named(method, "rate test-bed", Testbed.rates(), 5));
             cases.add(named(method, "blocks", Testbed.blocks(), 5));
             cases.add(named(method, "d = 1", Testbed.plain(), 5));
+        }
+        for (Method method : lossMethods()) {
+            cases.add(named(method, "d = 1", Testbed.plain(), 5));
+            cases.add(named(method, "d = 1", Testbed.plain(), 1));
+            cases.add(named(method, "blocks", Testbed.blocks(), 5));
         }
         for (Method method : muonMethods(SCALED)) {
             cases.add(named(method, "blocks", Testbed.blocks(), 5));
@@ -145,7 +173,15 @@ class MethodReferenceIT {
     }
 
     static Stream<Arguments> partial() {
+        return Stream.concat(
+                lossMethods().stream().map(method -> named(method, "d = 1", Testbed.plain(), 4)),
+                partialOfAnyProblem());
+    }
+
+    private static Stream<Arguments> partialOfAnyProblem() {
         return Stream.of(
+                        new LocalMoml(0.5, value(0.05), value(0.4), false),
+                        new FedDro(value(0.05), value(0.3)),
                         fedCoMuon(EXACT),
                         fedCoMuon(SCHULZ),
                         fedCoMuonVr(EXACT),
@@ -275,6 +311,59 @@ class MethodReferenceIT {
                         new FedOpt(Device.AdaptiveRule.YOGI, eta, Schedule.cosine(0.03, 0.01), 0.9, 0.95, 1e-2),
                         new Ef21Muon(eta, follow, Compressor.topK(0.5), Compressor.none(), SCHULZ))
                 .map(method -> named(method, "blocks", Testbed.blocks(), 5));
+    }
+
+    @Test
+    void methodsThatCompareLossesNeedTheValueOfF() {
+        Problem blocks = Testbed.blocks().problem();
+        var silent = Problem.of(blocks.layout(), blocks.innerDimension(), blocks.clients(), k -> new Client() {
+            private final Client client = blocks.client(k);
+
+            @Override
+            public void inner(Sample xi, Point w, Floats value, Jacobian jacobian) throws Exception {
+                client.inner(xi, w, value, jacobian);
+            }
+
+            @Override
+            public void outerGradient(Sample zeta, Floats y, Floats gradient) throws Exception {
+                client.outerGradient(zeta, y, gradient);
+            }
+        });
+        for (Method method : lossMethods()) {
+            assertThatThrownBy(() -> {
+                        try (Rig rig =
+                                Rig.of(Testbed.blocks(), method).problem(silent).open()) {
+                            rig.run();
+                        }
+                    })
+                    .isInstanceOf(ClientFaultException.class)
+                    .hasMessageContaining("compares clients by f, whose value this client does not say");
+        }
+    }
+
+    /** Losses of 1e30, of which no exponential is a number. */
+    @Test
+    void noExponentialOverflows() {
+        Testbed bed = Testbed.plain();
+        var problem = Problem.ofLosses(
+                bed.layout,
+                IntStream.range(0, bed.clients)
+                        .<Loss>mapToObj(k -> (xi, w, gradient) -> {
+                            gradient.values().fill(1);
+                            return k == 0 ? 1e30 : -1e30 * k;
+                        })
+                        .toList(),
+                Risk.mean());
+        try (Rig rig = Rig.of(bed, new FgdroKl(value(0.01), value(0.5), 1e-3))
+                .problem(problem)
+                .iterations(20)
+                .open()
+                .run()) {
+            for (float value : rig.floats("W", 0)) {
+                assertThat(value).isFinite();
+            }
+            assertThat(rig.floats("s", 0)[0]).isFinite();
+        }
     }
 
     /** Where a rule divides by {@code tau eta}, that is the sum of the round's learning rates. */

@@ -3,12 +3,6 @@ package org.fedcomuon.method;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import org.fedcomuon.device.Device;
-import org.fedcomuon.linalg.Auto;
-import org.fedcomuon.linalg.ExactSvd;
-import org.fedcomuon.linalg.GramNewtonSchulz;
-import org.fedcomuon.linalg.NewtonSchulz;
-import org.fedcomuon.problem.Block;
 import org.fedcomuon.problem.Sample;
 
 /**
@@ -83,6 +77,36 @@ abstract class ReferenceMethod<M extends Method> {
         return new Sample(seed, k, Sample.Stream.OUTER, outerDraws[k]++);
     }
 
+    /** What a single-level method descends along: the gradient of a sample's g if d = 1, of its f(g) otherwise. */
+    final double[] gradient(int k, double[] at) {
+        var xi = xi(k);
+        double[][] jacobian = bed.jacobian(k, xi, at);
+        return d == 1 ? jacobian[0] : compose(jacobian, bed.outerGradient(k, zeta(k), bed.inner(k, xi, at)));
+    }
+
+    /** A loss and its gradient. */
+    static final class Loss {
+        final double value;
+        final double[] gradient;
+
+        Loss(double value, double[] gradient) {
+            this.value = value;
+            this.gradient = gradient;
+        }
+    }
+
+    /** What a method compares clients by: a sample's g if d = 1, its f(g) otherwise. */
+    final Loss loss(int k, double[] at) {
+        var xi = xi(k);
+        double[] g = bed.inner(k, xi, at);
+        double[][] jacobian = bed.jacobian(k, xi, at);
+        if (d == 1) {
+            return new Loss(g[0], jacobian[0]);
+        }
+        var zeta = zeta(k);
+        return new Loss(bed.outer(k, zeta, g), compose(jacobian, bed.outerGradient(k, zeta, g)));
+    }
+
     static boolean sync(Method.Step t) {
         return (t.t() + 1) % t.tau() == 0;
     }
@@ -143,48 +167,5 @@ abstract class ReferenceMethod<M extends Method> {
         for (int e = 0; e < y.length; e++) {
             y[e] = a * x[e] + b * y[e];
         }
-    }
-
-    /** {@code w -= eta polar(m)}, block by block. */
-    final void move(Muon muon, double eta, double[] m, double[] where) {
-        combine(-eta, direction(muon, m), 1, where);
-    }
-
-    /** polar(m) for matrices, times their scale; for vectors what their rule makes of it, times their rate. */
-    final double[] direction(Muon muon, double[] m) {
-        var all = new double[n];
-        for (int position = 0; position < bed.layout.blocks().size(); position++) {
-            Block block = bed.layout.blocks().get(position);
-            int from = Math.toIntExact(bed.layout.offset(position));
-            int rows = block.rows();
-            int cols = block.cols();
-            double[] part = Arrays.copyOfRange(m, from, from + rows * cols);
-            double[] along;
-            double factor;
-            if (block.update() == Block.Update.ORTHOGONAL) {
-                along = switch (muon.orthogonalizer()) {
-                    case ExactSvd exact -> ReferenceMatrix.polar(part, rows, cols);
-                    case Auto auto -> ReferenceMatrix.newtonSchulz(part, rows, cols);
-                    case NewtonSchulz schulz -> ReferenceMatrix.newtonSchulz(part, rows, cols);
-                    case GramNewtonSchulz gram -> ReferenceMatrix.newtonSchulz(part, rows, cols);
-                };
-                factor = switch (muon.scale()) {
-                    case NONE -> 1;
-                    case ASPECT -> Math.sqrt(Math.max(1, (double) rows / cols));
-                    case RMS -> 0.2 * Math.sqrt(Math.max(rows, cols));
-                };
-            } else {
-                along = part;
-                double norm = ReferenceMatrix.norm(part);
-                factor = muon.vectorRate();
-                if (muon.vectorRule() == Device.StepRule.NORMALIZED) {
-                    factor = norm == 0 ? 0 : factor / norm;
-                }
-            }
-            for (int e = 0; e < along.length; e++) {
-                all[from + e] = factor * along[e];
-            }
-        }
-        return all;
     }
 }

@@ -44,17 +44,23 @@ final class ReferenceMethods {
             case Scaffold m -> new Variates(m, bed, seed, weights);
             case FedOpt m -> new Opt(m, bed, seed, weights);
             case Ef21Muon m -> new Ef21(m, bed, seed, weights);
+            case LocalMoml m -> new Moml(m, bed, seed, weights);
+            case FgdroKl m -> new Kl(m, bed, seed, weights);
+            case FgdroCvar m -> new Cvar(m, bed, seed, weights);
+            case FedDro m -> new Dro(m, bed, seed, weights);
             default -> throw new AssertionError(method.name());
         };
     }
 
     private static final class CoMuon extends ReferenceMethod<FedCoMuon> {
+        private final ReferenceMuon polar;
         private final Set<Mistake> wrong;
         private final double[][] u = each("u", d);
         private final double[][] m = each("M", n);
 
         CoMuon(FedCoMuon method, Testbed bed, long seed, double[] weights, Set<Mistake> wrong) {
             super(method, bed, seed, weights);
+            polar = new ReferenceMuon(method.muon(), this, false);
             this.wrong = wrong;
         }
 
@@ -64,6 +70,7 @@ final class ReferenceMethods {
                 var xi = xi(k);
                 u[k] = bed.inner(k, xi, w[k]);
                 m[k] = compose(bed.jacobian(k, xi, w[k]), bed.outerGradient(k, zeta(k), u[k]));
+                polar.observe(k, m[k]);
             }
             if (wrong.contains(Mistake.AVERAGES_THE_INITIAL_M)) {
                 average(m);
@@ -76,11 +83,12 @@ final class ReferenceMethods {
             double beta = method.beta().at(t);
             for (int k = 0; k < clients; k++) {
                 if (active(k)) {
-                    move(method.muon(), method.eta().at(t), m[k], w[k]);
+                    polar.step(k, method.eta().at(t), polar.ahead(k, beta, 1 - beta, m[k]), w[k]);
                     var xi = xi(k);
                     combine(alpha, bed.inner(k, xi, w[k]), 1 - alpha, u[k]);
                     double[] z = compose(bed.jacobian(k, xi, w[k]), bed.outerGradient(k, zeta(k), u[k]));
                     combine(beta, z, 1 - beta, m[k]);
+                    polar.observe(k, z);
                 }
             }
             if (sync(t)) {
@@ -96,6 +104,7 @@ final class ReferenceMethods {
     }
 
     private static final class CoMuonVr extends ReferenceMethod<FedCoMuonVr> {
+        private final ReferenceMuon polar;
         private final Set<Mistake> wrong;
         private final double[][] old = each("Wold", n);
         private final double[][] u = each("u", d);
@@ -105,6 +114,7 @@ final class ReferenceMethods {
 
         CoMuonVr(FedCoMuonVr method, Testbed bed, long seed, double[] weights, Set<Mistake> wrong) {
             super(method, bed, seed, weights);
+            polar = new ReferenceMuon(method.muon(), this, false);
             this.wrong = wrong;
         }
 
@@ -121,6 +131,7 @@ final class ReferenceMethods {
                     combine(1.0 / b, bed.outerGradient(k, zeta(k), u[k]), 1, v[k]);
                 }
                 m[k] = compose(components(h[k]), v[k]);
+                polar.observe(k, m[k]);
                 old[k] = w[k].clone();
             }
             if (!wrong.contains(Mistake.KEEPS_THE_INITIAL_M_LOCAL)) {
@@ -130,9 +141,10 @@ final class ReferenceMethods {
 
         @Override
         void step(Method.Step t) {
+            double ahead = method.rho().at(t);
             for (int k = 0; k < clients; k++) {
                 if (active(k)) {
-                    move(method.muon(), method.eta().at(t), m[k], w[k]);
+                    polar.step(k, method.eta().at(t), polar.ahead(k, ahead, 1 - ahead, m[k]), w[k]);
                 }
             }
             boolean late = wrong.contains(Mistake.AVERAGES_W_AFTER_THE_TRACKERS);
@@ -187,7 +199,9 @@ final class ReferenceMethods {
                             h[k],
                             flat(bed.jacobian(k, xi, old[k]))));
             double rho = method.rho().at(t);
-            combine(rho, compose(components(h[k]), v[k]), 1 - rho, m[k]);
+            double[] z = compose(components(h[k]), v[k]);
+            combine(rho, z, 1 - rho, m[k]);
+            polar.observe(k, z);
             old[k] = w[k].clone();
         }
 
@@ -234,7 +248,7 @@ final class ReferenceMethods {
         void step(Method.Step t) {
             for (int k = 0; k < clients; k++) {
                 if (active(k)) {
-                    combine(-method.eta().at(t), bed.gradient(k, xi(k), w[k]), 1, w[k]);
+                    combine(-method.eta().at(t), gradient(k, w[k]), 1, w[k]);
                 }
             }
             if (sync(t)) {
@@ -254,8 +268,8 @@ final class ReferenceMethods {
             for (int k = 0; k < clients; k++) {
                 if (active(k)) {
                     double[] adapted = w[k].clone();
-                    combine(-a, bed.gradient(k, xi(k), w[k]), 1, adapted);
-                    double[] gradient = bed.gradient(k, xi(k), adapted);
+                    combine(-a, gradient(k, w[k]), 1, adapted);
+                    double[] gradient = gradient(k, adapted);
                     if (!method.firstOrder()) {
                         combine(-a, bed.hessianProduct(k, xi(k), w[k], gradient), 1, gradient);
                     }
@@ -269,16 +283,19 @@ final class ReferenceMethods {
     }
 
     private static final class PlainMuon extends ReferenceMethod<FedMuon> {
+        private final ReferenceMuon polar;
         private final double[][] m = each("M", n);
 
         PlainMuon(FedMuon method, Testbed bed, long seed, double[] weights) {
             super(method, bed, seed, weights);
+            polar = new ReferenceMuon(method.muon(), this, false);
         }
 
         @Override
         void initialize() {
             for (int k = 0; k < clients; k++) {
-                m[k] = bed.gradient(k, xi(k), w[k]);
+                m[k] = gradient(k, w[k]);
+                polar.observe(k, m[k]);
             }
         }
 
@@ -287,8 +304,10 @@ final class ReferenceMethods {
             double beta = method.beta().at(t);
             for (int k = 0; k < clients; k++) {
                 if (active(k)) {
-                    move(method.muon(), method.eta().at(t), m[k], w[k]);
-                    combine(beta, bed.gradient(k, xi(k), w[k]), 1 - beta, m[k]);
+                    polar.step(k, method.eta().at(t), polar.ahead(k, beta, 1 - beta, m[k]), w[k]);
+                    double[] z = gradient(k, w[k]);
+                    combine(beta, z, 1 - beta, m[k]);
+                    polar.observe(k, z);
                 }
             }
             if (sync(t)) {
@@ -299,6 +318,7 @@ final class ReferenceMethods {
     }
 
     private static final class Lga extends ReferenceMethod<FedMuonLga> {
+        private final ReferenceMuon polar;
         private final double[][] m = each("M", n);
         private final double[] direction = shared("D", n);
         private final double[] x = shared("x", n);
@@ -306,6 +326,7 @@ final class ReferenceMethods {
 
         Lga(FedMuonLga method, Testbed bed, long seed, double[] weights) {
             super(method, bed, seed, weights);
+            polar = new ReferenceMuon(method.muon(), this, false);
         }
 
         @Override
@@ -320,8 +341,11 @@ final class ReferenceMethods {
             path += eta;
             for (int k = 0; k < clients; k++) {
                 if (active(k)) {
-                    combine(1, bed.gradient(k, xi(k), w[k]), method.beta().at(t), m[k]);
-                    combine(-eta * (1 - alpha), direction(method.muon(), m[k]), 1, w[k]);
+                    double[] z = gradient(k, w[k]);
+                    combine(1, z, method.beta().at(t), m[k]);
+                    polar.observe(k, z);
+                    double[] ahead = polar.ahead(k, 1, method.beta().at(t), m[k]);
+                    polar.step(k, eta * (1 - alpha), ahead, w[k]);
                     combine(-eta * alpha, direction, 1, w[k]);
                 }
             }
@@ -338,12 +362,14 @@ final class ReferenceMethods {
     }
 
     private static final class Bc extends ReferenceMethod<FedMuonBc> {
+        private final ReferenceMuon polar;
         private final double[][] m = each("M", n);
         private final double[][] own = each("C_k", n);
         private final double[] common = shared("C", n);
 
         Bc(FedMuonBc method, Testbed bed, long seed, double[] weights) {
             super(method, bed, seed, weights);
+            polar = new ReferenceMuon(method.muon(), this, false);
         }
 
         @Override
@@ -351,11 +377,13 @@ final class ReferenceMethods {
             double alpha = method.alpha().at(t);
             for (int k = 0; k < clients; k++) {
                 if (active(k)) {
-                    combine(alpha, bed.gradient(k, xi(k), w[k]), 1 - alpha, m[k]);
-                    double[] corrected = m[k].clone();
+                    double[] z = gradient(k, w[k]);
+                    combine(alpha, z, 1 - alpha, m[k]);
+                    polar.observe(k, z);
+                    double[] corrected = polar.ahead(k, alpha, 1 - alpha, m[k]);
                     combine(-1, own[k], 1, corrected);
                     combine(1, common, 1, corrected);
-                    move(method.muon(), method.eta().at(t), corrected, w[k]);
+                    polar.step(k, method.eta().at(t), corrected, w[k]);
                 }
             }
             if (sync(t)) {
@@ -452,7 +480,7 @@ final class ReferenceMethods {
         void step(Method.Step t) {
             for (int k = 0; k < clients; k++) {
                 if (active(k)) {
-                    double[] gradient = bed.gradient(k, xi(k), w[k]);
+                    double[] gradient = gradient(k, w[k]);
                     combine(method.mu(), w[k], 1, gradient);
                     combine(-method.mu(), x, 1, gradient);
                     combine(-method.eta().at(t), gradient, 1, w[k]);
@@ -486,7 +514,7 @@ final class ReferenceMethods {
             path += eta;
             for (int k = 0; k < clients; k++) {
                 if (active(k)) {
-                    double[] gradient = bed.gradient(k, xi(k), w[k]);
+                    double[] gradient = gradient(k, w[k]);
                     combine(-1, own[k], 1, gradient);
                     combine(1, common, 1, gradient);
                     combine(-eta, gradient, 1, w[k]);
@@ -532,7 +560,7 @@ final class ReferenceMethods {
         void step(Method.Step t) {
             for (int k = 0; k < clients; k++) {
                 if (active(k)) {
-                    combine(-method.eta().at(t), bed.gradient(k, xi(k), w[k]), 1, w[k]);
+                    combine(-method.eta().at(t), gradient(k, w[k]), 1, w[k]);
                 }
             }
             if (sync(t)) {
@@ -552,6 +580,7 @@ final class ReferenceMethods {
     }
 
     private static final class Ef21 extends ReferenceMethod<Ef21Muon> {
+        private final ReferenceMuon polar;
         private final double[][] m = each("M", n);
         private final double[][] own = each("G_k", n);
         private final double[] common = shared("G", n);
@@ -560,6 +589,7 @@ final class ReferenceMethods {
 
         Ef21(Ef21Muon method, Testbed bed, long seed, double[] weights) {
             super(method, bed, seed, weights);
+            polar = new ReferenceMuon(method.muon(), this, true);
         }
 
         @Override
@@ -567,7 +597,8 @@ final class ReferenceMethods {
             combine(1, w[0], 0, server);
             combine(1, w[0], 0, sent);
             for (int k = 0; k < clients; k++) {
-                m[k] = bed.gradient(k, xi(k), w[k]);
+                m[k] = gradient(k, w[k]);
+                polar.observe(k, m[k]);
                 own[k] = m[k].clone();
             }
             combine(1, mean(own), 0, common);
@@ -576,7 +607,7 @@ final class ReferenceMethods {
         @Override
         void step(Method.Step t) {
             if (t.t() % t.tau() == 0) {
-                move(method.muon(), method.eta().at(t), common, server);
+                polar.step(0, method.eta().at(t), common, server);
                 double[] rest = server.clone();
                 combine(-1, sent, 1, rest);
                 combine(1, compress(method.down(), rest), 1, sent);
@@ -585,14 +616,16 @@ final class ReferenceMethods {
             double beta = method.beta().at(t);
             for (int k = 0; k < clients; k++) {
                 if (active(k)) {
-                    combine(beta, bed.gradient(k, xi(k), w[k]), 1 - beta, m[k]);
+                    double[] z = gradient(k, w[k]);
+                    combine(beta, z, 1 - beta, m[k]);
+                    polar.observe(k, z);
                 }
             }
             if (sync(t)) {
                 var message = new double[clients][n];
                 for (int k = 0; k < clients; k++) {
                     if (active(k)) {
-                        double[] rest = m[k].clone();
+                        double[] rest = polar.ahead(k, beta, 1 - beta, m[k]);
                         combine(-1, own[k], 1, rest);
                         message[k] = compress(method.up(), rest);
                         combine(1, message[k], 1, own[k]);
@@ -604,6 +637,167 @@ final class ReferenceMethods {
 
         private double[] compress(Compressor how, double[] x) {
             return compressed(how, bed.layout, x);
+        }
+    }
+
+    private static final class Moml extends ReferenceMethod<LocalMoml> {
+        private final double[][] u = each("u", n);
+
+        Moml(LocalMoml method, Testbed bed, long seed, double[] weights) {
+            super(method, bed, seed, weights);
+        }
+
+        @Override
+        void step(Method.Step t) {
+            double a = method.inner();
+            double beta = method.beta().at(t);
+            for (int k = 0; k < clients; k++) {
+                if (active(k)) {
+                    if (t.t() % t.tau() == 0) {
+                        combine(1, w[k], 0, u[k]);
+                        combine(-a, gradient(k, w[k]), 1, u[k]);
+                    }
+                    double[] adapted = w[k].clone();
+                    combine(-a, gradient(k, w[k]), 1, adapted);
+                    combine(beta, adapted, 1 - beta, u[k]);
+                    double[] outer = gradient(k, u[k]);
+                    if (!method.firstOrder()) {
+                        combine(-a, bed.hessianProduct(k, xi(k), w[k], outer), 1, outer);
+                    }
+                    combine(-method.eta().at(t), outer, 1, w[k]);
+                }
+            }
+            if (sync(t)) {
+                average(w);
+            }
+        }
+    }
+
+    /** With v as it is, not in logarithms. */
+    private static final class Kl extends ReferenceMethod<FgdroKl> {
+        private final double[][] u = each("u", 1);
+        private final double[] s = shared("s", 1);
+        private double v;
+
+        Kl(FgdroKl method, Testbed bed, long seed, double[] weights) {
+            super(method, bed, seed, weights);
+        }
+
+        private double exp(int k) {
+            return Math.exp(u[k][0] / method.lambda());
+        }
+
+        private void renew() {
+            var each = new double[clients][1];
+            for (int k = 0; k < clients; k++) {
+                each[k][0] = exp(k);
+            }
+            v = mean(each)[0];
+            s[0] = method.lambda() * Math.log(v);
+        }
+
+        @Override
+        void initialize() {
+            for (int k = 0; k < clients; k++) {
+                u[k][0] = loss(k, w[k]).value;
+            }
+            renew();
+        }
+
+        @Override
+        void step(Method.Step t) {
+            double alpha = method.alpha().at(t);
+            for (int k = 0; k < clients; k++) {
+                if (active(k)) {
+                    Loss loss = loss(k, w[k]);
+                    u[k][0] = alpha * loss.value + (1 - alpha) * u[k][0];
+                    combine(-method.eta().at(t) * Math.min(clients, exp(k) / v), loss.gradient, 1, w[k]);
+                }
+            }
+            if (sync(t)) {
+                average(w);
+                renew();
+            }
+        }
+    }
+
+    private static final class Cvar extends ReferenceMethod<FgdroCvar> {
+        private final double[][] u = each("u", 1);
+        private final double[][] s = each("s", 1);
+
+        Cvar(FgdroCvar method, Testbed bed, long seed, double[] weights) {
+            super(method, bed, seed, weights);
+        }
+
+        @Override
+        void initialize() {
+            for (int k = 0; k < clients; k++) {
+                u[k][0] = loss(k, w[k]).value;
+                s[k][0] = u[k][0];
+            }
+            average(s);
+        }
+
+        @Override
+        void step(Method.Step t) {
+            double alpha = method.alpha().at(t);
+            for (int k = 0; k < clients; k++) {
+                if (active(k)) {
+                    Loss loss = loss(k, w[k]);
+                    u[k][0] = alpha * loss.value + (1 - alpha) * u[k][0];
+                    double above = u[k][0] - s[k][0];
+                    // The derivative of smoothing log(1 + exp(above / smoothing)), or of max(above, 0).
+                    double part = method.smoothing() == 0
+                            ? Math.max(0, Math.signum(above))
+                            : 0.5 + 0.5 * Math.tanh(above / method.smoothing() / 2);
+                    double weight = part / (1 - method.level());
+                    combine(-method.eta().at(t) * weight, loss.gradient, 1, w[k]);
+                    s[k][0] -= method.thresholdEta().at(t) * (1 - weight);
+                }
+            }
+            if (sync(t)) {
+                average(w);
+                average(s);
+            }
+        }
+    }
+
+    private static final class Dro extends ReferenceMethod<FedDro> {
+        private final double[][] u = each("u", d);
+
+        Dro(FedDro method, Testbed bed, long seed, double[] weights) {
+            super(method, bed, seed, weights);
+        }
+
+        @Override
+        void initialize() {
+            for (int k = 0; k < clients; k++) {
+                u[k] = bed.inner(k, xi(k), w[k]);
+            }
+            average(u);
+        }
+
+        @Override
+        void step(Method.Step t) {
+            double alpha = method.alpha().at(t);
+            var jacobians = new double[clients][][];
+            for (int k = 0; k < clients; k++) {
+                if (active(k)) {
+                    var xi = xi(k);
+                    jacobians[k] = bed.jacobian(k, xi, w[k]);
+                    combine(alpha, bed.inner(k, xi, w[k]), 1 - alpha, u[k]);
+                }
+            }
+            average(u);
+            for (int k = 0; k < clients; k++) {
+                if (active(k)) {
+                    double[] outer = bed.outerGradient(k, zeta(k), u[k]);
+                    combine(-method.eta().at(t), compose(jacobians[k], outer), 1, w[k]);
+                }
+            }
+            if (sync(t)) {
+                average(w);
+            }
         }
     }
 

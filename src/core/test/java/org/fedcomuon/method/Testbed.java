@@ -1,6 +1,7 @@
 package org.fedcomuon.method;
 
 import java.util.Arrays;
+import java.util.OptionalDouble;
 import java.util.SplittableRandom;
 import java.util.random.RandomGenerator;
 import org.fedcomuon.problem.Block;
@@ -193,37 +194,54 @@ final class Testbed {
         RandomGenerator random = zeta.random();
         var gradient = new double[d];
         for (int i = 0; i < d; i++) {
-            double distance = y[i] - t[k][i];
-            gradient[i] = distance / Math.sqrt(1 + distance * distance) + sigma * random.nextGaussian();
+            gradient[i] = pull(k, i, y) + sigma * random.nextGaussian();
         }
         return gradient;
     }
 
-    /** The gradient of the mean of the components of g(w; xi). */
-    double[] gradient(int k, Sample xi, double[] w) {
-        double[][] gradients = jacobian(k, xi, w);
-        var mean = new double[n];
+    /** f(y; zeta): a sum of square roots, and noise that is linear in y. */
+    double outer(int k, Sample zeta, double[] y) {
+        RandomGenerator random = zeta.random();
+        double sum = 0;
         for (int i = 0; i < d; i++) {
-            for (int e = 0; e < n; e++) {
-                mean[e] += gradients[i][e] / d;
-            }
+            double distance = y[i] - t[k][i];
+            sum += Math.sqrt(1 + distance * distance) - 1 + sigma * random.nextGaussian() * y[i];
         }
-        return mean;
+        return sum;
     }
 
-    /** The Hessian of the mean of the components of g(w; xi), times {@code direction}. */
+    /** The gradient of f at {@code y}, without its noise. */
+    private double pull(int k, int i, double[] y) {
+        double distance = y[i] - t[k][i];
+        return distance / Math.sqrt(1 + distance * distance);
+    }
+
+    /**
+     * The Hessian of the loss of a sample, times {@code direction}: of g(w; xi) if d = 1, of f(g(w; xi)) without the
+     * noise of f otherwise.
+     */
     double[] hessianProduct(int k, Sample xi, double[] w, double[] direction) {
         double[][] draw = draw(xi);
+        double[] y = inner(k, xi, w);
+        double[][] gradients = jacobian(k, xi, w);
         var product = new double[n];
         for (int i = 0; i < d; i++) {
+            double outer = d == 1 ? 1 : pull(k, i, y);
             double curve = -c * Math.sin(dot(b[k][i], w)) * dot(b[k][i], direction);
             for (int e = 0; e < n; e++) {
-                product[e] += curve * b[k][i][e] / d;
+                product[e] += outer * curve * b[k][i][e];
             }
             for (int j = 0; j < J; j++) {
                 double noisy = -NU * draw[i][j] * Math.sin(dot(noise[i][j], w)) * dot(noise[i][j], direction);
                 for (int e = 0; e < n; e++) {
-                    product[e] += noisy * noise[i][j][e] / d;
+                    product[e] += outer * noisy * noise[i][j][e];
+                }
+            }
+            if (d > 1) {
+                double distance = y[i] - t[k][i];
+                double second = Math.pow(1 + distance * distance, -1.5) * dot(gradients[i], direction);
+                for (int e = 0; e < n; e++) {
+                    product[e] += second * gradients[i][e];
                 }
             }
         }
@@ -269,6 +287,11 @@ final class Testbed {
         @Override
         public void outerGradient(Sample zeta, Floats y, Floats gradient) {
             write(Testbed.this.outerGradient(k, zeta, read(y)), gradient);
+        }
+
+        @Override
+        public OptionalDouble outerValue(Sample zeta, Floats y) {
+            return OptionalDouble.of(Testbed.this.outer(k, zeta, read(y)));
         }
 
         @Override

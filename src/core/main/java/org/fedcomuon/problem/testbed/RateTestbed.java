@@ -1,5 +1,6 @@
 package org.fedcomuon.problem.testbed;
 
+import java.util.OptionalDouble;
 import java.util.SplittableRandom;
 import java.util.random.RandomGenerator;
 import org.fedcomuon.problem.Block;
@@ -199,20 +200,58 @@ public final class RateTestbed implements Problem {
         }
 
         @Override
+        public OptionalDouble outerValue(Sample zeta, Floats y) {
+            RandomGenerator random = zeta.random();
+            double sum = 0;
+            for (int i = 0; i < DIMENSION; i++) {
+                sum += Math.sqrt(1 + square(y.get(i) - target[i])) - 1 + OUTER_NOISE * random.nextGaussian() * y.get(i);
+            }
+            return OptionalDouble.of(sum);
+        }
+
+        @Override
         public void hessianProduct(Sample xi, Point w, Point direction, Point product) {
             double[] at = doubles(w);
             double[] along = doubles(direction);
+            double[] y = meanInner(at);
             var draw = new Draw(xi);
             var total = new double[SIZE];
             for (int i = 0; i < DIMENSION; i++) {
-                bend(total, -CURVATURE / DIMENSION, bend[i], at, along);
+                // Of sum_i f_i(g_i): f_i' hess g_i + f_i'' grad g_i grad g_i^T; the noise of f is linear.
+                double[] slopes = slopes(i, at, draw);
+                double distance = y[i] + VALUE_NOISE * draw.value[i] - target[i];
                 for (int j = 0; j < NOISES; j++) {
-                    bend(total, -JACOBIAN_NOISE * draw.jacobian[i][j] / DIMENSION, noise[i][j], at, along);
+                    distance += JACOBIAN_NOISE * draw.jacobian[i][j] * Math.sin(dot(noise[i][j], at));
+                }
+                double outer = pull(distance);
+                bend(total, -CURVATURE * outer, bend[i], at, along);
+                for (int j = 0; j < NOISES; j++) {
+                    bend(total, -JACOBIAN_NOISE * draw.jacobian[i][j] * outer, noise[i][j], at, along);
+                }
+                double curve = Math.pow(1 + square(distance), -1.5) * dot(slopes, along);
+                for (int e = 0; e < SIZE; e++) {
+                    total[e] += curve * slopes[e];
                 }
             }
             for (int e = 0; e < SIZE; e++) {
                 product.values().set(e, total[e]);
             }
+        }
+
+        /** Returns the gradient of component {@code i} of g. */
+        private double[] slopes(int i, double[] at, Draw draw) {
+            var total = new double[SIZE];
+            double outer = CURVATURE * Math.cos(dot(bend[i], at));
+            for (int e = 0; e < SIZE; e++) {
+                total[e] = slope[i][e] + outer * bend[i][e];
+            }
+            for (int j = 0; j < NOISES; j++) {
+                double strength = JACOBIAN_NOISE * draw.jacobian[i][j] * Math.cos(dot(noise[i][j], at));
+                for (int e = 0; e < SIZE; e++) {
+                    total[e] += strength * noise[i][j][e];
+                }
+            }
+            return total;
         }
 
         /** Adds the Hessian of {@code -strength sin<a, W>} times {@code along}. */

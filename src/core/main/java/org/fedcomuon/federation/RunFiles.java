@@ -1,0 +1,200 @@
+package org.fedcomuon.federation;
+
+import java.io.IOException;
+import java.nio.charset.CharacterCodingException;
+import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.regex.Pattern;
+import org.fedcomuon.file.MalformedFileException;
+import org.fedcomuon.format.AtomicFile;
+import org.fedcomuon.problem.Point;
+import tools.jackson.core.JacksonException;
+import tools.jackson.core.type.TypeReference;
+import tools.jackson.databind.SerializationFeature;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * The files of a run in its directory. A file that exists is complete: it gets its name when all of it is on the disk.
+ *
+ * <table>
+ * <caption>The files</caption>
+ * <tr><td>{@code config.yaml}</td><td>every setting, one per line</td></tr>
+ * <tr><td>{@code metrics.jsonl}</td><td>an object per evaluation: step, round, metrics, seconds, bytes</td></tr>
+ * <tr><td>{@code clients.jsonl}</td><td>an object per evaluation and client: step, client, metrics of the client</td></tr>
+ * <tr><td>{@code summary.json}</td><td>written at the end: the last values, how the run ended, SHA-256 of the weights,
+ * where it ran</td></tr>
+ * <tr><td>{@code model.safetensors}</td><td>the final weights, a tensor per block</td></tr>
+ * <tr><td>{@code report.html}</td><td>a page about all of it, where the lab is on the class path</td></tr>
+ * <tr><td>{@code checkpoints}</td><td>what the run can be resumed from</td></tr>
+ * </table>
+ *
+ * <p>Not thread-safe.
+ */
+public final class RunFiles {
+    private static final JsonMapper JSON = JsonMapper.shared();
+    private static final JsonMapper PRETTY =
+            JsonMapper.builder().enable(SerializationFeature.INDENT_OUTPUT).build();
+
+    /** What YAML reads back as the same text without quotes, whatever type it takes it for. */
+    private static final Pattern PLAIN = Pattern.compile("[A-Za-z0-9/.+-][A-Za-z0-9_/.+()-]*");
+
+    private static final TypeReference<Map<String, Object>> VALUES = new TypeReference<>() {};
+
+    private final Path directory;
+    private final List<String> metrics = new ArrayList<>();
+    private final List<String> clients = new ArrayList<>();
+
+    /** Creates the description of a directory, which need not exist. */
+    public RunFiles(Path directory) {
+        this.directory = directory;
+    }
+
+    /**
+     * Returns a directory for the files of a new run: the given one or, if it exists, the first of {@code NAME-2},
+     * {@code NAME-3} and so on that does not.
+     */
+    public static Path unused(Path directory) {
+        Path free = directory;
+        for (int i = 2; Files.exists(free); i++) {
+            free = directory.resolveSibling(directory.getFileName() + "-" + i);
+        }
+        return free;
+    }
+
+    /** Returns the file of the settings. */
+    public Path config() {
+        return directory.resolve("config.yaml");
+    }
+
+    /** Returns the file of the metrics. */
+    public Path metrics() {
+        return directory.resolve("metrics.jsonl");
+    }
+
+    /** Returns the file of the metrics of clients. */
+    public Path clients() {
+        return directory.resolve("clients.jsonl");
+    }
+
+    /** Returns the file of the summary. */
+    public Path summary() {
+        return directory.resolve("summary.json");
+    }
+
+    /** Returns the file of the final weights. */
+    public Path model() {
+        return directory.resolve("model.safetensors");
+    }
+
+    /** Returns the page about the run. */
+    public Path report() {
+        return directory.resolve("report.html");
+    }
+
+    /** Returns the directory of the checkpoints. */
+    public Path checkpoints() {
+        return directory.resolve("checkpoints");
+    }
+
+    /** Returns whether the directory holds a run already, finished or not. */
+    public boolean areTaken() {
+        return Files.exists(metrics())
+                || new CheckpointStore(checkpoints()).newest().isPresent();
+    }
+
+    /** Deletes the configuration, and the directory if nothing else is in it. */
+    public void deleteUnused() throws IOException {
+        Files.deleteIfExists(config());
+        try {
+            Files.deleteIfExists(directory);
+        } catch (DirectoryNotEmptyException e) {
+            // It holds other files, which are kept.
+        }
+    }
+
+    /** Deletes incomplete files of an earlier part of the run that was killed while writing. */
+    void deleteAbandoned() throws IOException {
+        for (Path file : List.of(config(), metrics(), clients(), summary(), report())) {
+            AtomicFile.deleteAbandoned(file);
+        }
+    }
+
+    /** Writes the settings. */
+    public void writeConfig(Map<String, String> settings) throws IOException {
+        var text = new StringBuilder();
+        settings.forEach((name, value) ->
+                text.append(scalar(name)).append(": ").append(scalar(value)).append('\n'));
+        AtomicFile.write(config(), text.toString());
+    }
+
+    /** Returns a text as YAML, which takes every string of JSON. */
+    private static String scalar(String text) {
+        return PLAIN.matcher(text).matches() ? text : JSON.writeValueAsString(text);
+    }
+
+    /**
+     * Reads the metrics of an earlier part of the run.
+     *
+     * @param step the step that the run is resumed from; later metrics are dropped, because they are measured again
+     * @return the last line kept; empty when there is none
+     * @throws MalformedFileException when a line is damaged
+     */
+    public Optional<Map<String, Object>> resume(long step) throws IOException {
+        resume(clients(), step, clients);
+        return resume(metrics(), step, metrics);
+    }
+
+    private static Optional<Map<String, Object>> resume(Path file, long step, List<String> kept) throws IOException {
+        Optional<Map<String, Object>> last = Optional.empty();
+        if (Files.exists(file)) {
+            for (String line : lines(file)) {
+                try {
+                    Map<String, Object> values = JSON.readValue(line, VALUES);
+                    if (values.get("step") instanceof Number at && at.longValue() <= step) {
+                        kept.add(line);
+                        last = Optional.of(values);
+                    }
+                } catch (JacksonException e) {
+                    throw new MalformedFileException(file, "a line is not a JSON object", e);
+                }
+            }
+        }
+        return last;
+    }
+
+    private static List<String> lines(Path file) throws IOException {
+        try {
+            return Files.readAllLines(file);
+        } catch (CharacterCodingException e) {
+            throw new MalformedFileException(file, "not UTF-8 text", e);
+        }
+    }
+
+    void addMetrics(Map<String, Object> values) throws IOException {
+        metrics.add(JSON.writeValueAsString(values));
+        AtomicFile.write(metrics(), String.join("\n", metrics) + '\n');
+    }
+
+    void addClients(List<Map<String, Object>> rows) throws IOException {
+        rows.forEach(row -> clients.add(JSON.writeValueAsString(row)));
+        AtomicFile.write(clients(), String.join("\n", clients) + '\n');
+    }
+
+    void writeSummary(Map<String, Object> values) throws IOException {
+        AtomicFile.write(summary(), PRETTY.writeValueAsString(values) + '\n');
+    }
+
+    /** Returns the summary that a run has left. */
+    public Map<String, Object> readSummary() throws IOException {
+        return JSON.readValue(Files.readString(summary()), VALUES);
+    }
+
+    void writeModel(Point weights, Map<String, String> metadata) throws IOException {
+        weights.save(model(), metadata);
+    }
+}
