@@ -16,6 +16,8 @@ public final class Batches {
     private final int[] images;
     private final int batch;
     private final int perEpoch;
+    /** Makes the order of an epoch independent of that of other examples of the same client. */
+    private final long salt;
     /** The most recently used epoch of each stream, because the next call usually asks for the same epoch. */
     private final Map<Sample.Stream, Epoch> latest = new EnumMap<>(Sample.Stream.class);
 
@@ -36,6 +38,10 @@ public final class Batches {
      * @param batch images per batch, if the client has that many
      */
     public Batches(int[] images, int batch) {
+        this(images, batch, 0);
+    }
+
+    Batches(int[] images, int batch, long salt) {
         if (images.length == 0) {
             throw new IllegalArgumentException("a client without images has no batches");
         }
@@ -45,6 +51,7 @@ public final class Batches {
         this.images = images.clone();
         this.batch = Math.min(batch, images.length);
         perEpoch = images.length / this.batch;
+        this.salt = salt;
     }
 
     /** Returns the number of images in every batch. */
@@ -70,7 +77,7 @@ public final class Batches {
         if (known != null && known.first.equals(first)) {
             return known.order;
         }
-        int[] order = Shuffle.draw(images.length, images.length, xi.random(epoch));
+        int[] order = Shuffle.draw(images.length, images.length, xi.random(epoch ^ salt));
         for (int i = 0; i < order.length; i++) {
             order[i] = images[order[i]];
         }

@@ -26,7 +26,7 @@ public final class Cifar10 {
      * @throws MalformedFileException when a file is damaged or is not of the kind that its name indicates
      * @throws IOException when a file is missing or cannot be read; every message is one line that names the file
      */
-    public static ImageDataset load(Path directory) throws IOException {
+    public static LabelledDataset load(Path directory) throws IOException {
         Cifar10Source source = Cifar10Source.find(directory);
         int[] counts = source.counts();
         var digest = new ContentDigest();
@@ -39,7 +39,7 @@ public final class Cifar10 {
         ImageSet images = train.images();
         Normalization normalization = Normalization.of(images);
         String sha256 = digest.hex();
-        return new ImageDataset(
+        return new LabelledDataset(
                 images.normalized(normalization),
                 test.images().normalized(normalization),
                 "%s: %d training and %d test images"

@@ -182,7 +182,10 @@ record Cifar10Source(Kind kind, List<Path> files) {
         }
     }
 
-    private static Optional<String> refuse(Png.Size size, int labels) {
+    private static Optional<String> refuse(PixelSize size, int labels) {
+        if (size.channels() < CHANNELS) {
+            return Optional.of("grey pixels; images of CIFAR-10 have colours");
+        }
         if (size.cols() != AREA) {
             return Optional.of("rows of %d pixels; an image of CIFAR-10 is a row of %d".formatted(size.cols(), AREA));
         }

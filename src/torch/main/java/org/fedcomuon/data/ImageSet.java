@@ -3,10 +3,11 @@ package org.fedcomuon.data;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Objects;
 
-/** Images of one size, each with a label. Immutable. */
-public final class ImageSet {
+/** Images of one size, kept as a byte per value, each with a label. Immutable. */
+public final class ImageSet implements ExampleSet {
     /** The values of a pixel in [0, 1], by its byte. */
     private static final float[] INTENSITIES = new float[1 << Byte.SIZE];
 
@@ -21,8 +22,8 @@ public final class ImageSet {
     private final int channels;
     private final int classes;
     private final int imageSize;
-    private final byte[] pixels;
-    private final byte[] labels;
+    private final MemorySegment pixels;
+    private final int[] labels;
     /** The value of each byte, by channel. */
     private final float[][] values;
 
@@ -45,34 +46,31 @@ public final class ImageSet {
                 labels.toArray(ValueLayout.JAVA_BYTE));
     }
 
-    /** Creates a set that owns the given arrays, without a copy. */
+    /** Creates a set that owns the given pixels, without a copy. */
     ImageSet(int rows, int cols, int channels, int classes, byte[] pixels, byte[] labels) {
+        this(rows, cols, channels, classes, MemorySegment.ofArray(pixels), unsigned(labels));
+    }
+
+    /** Creates a set that owns the given memory, which may be larger than any array, without a copy. */
+    ImageSet(int rows, int cols, int channels, int classes, MemorySegment pixels, int[] labels) {
         if (rows < 1 || cols < 1 || channels < 1) {
             throw new IllegalArgumentException(
                     "images of %d x %d pixels in %d channels are not possible".formatted(rows, cols, channels));
-        }
-        if (classes < 1 || classes > 256) {
-            throw new IllegalArgumentException("%d classes; from 1 to 256 are possible".formatted(classes));
         }
         this.rows = rows;
         this.cols = cols;
         this.channels = channels;
         this.classes = classes;
         imageSize = Math.multiplyExact(Math.multiplyExact(rows, cols), channels);
-        if ((long) labels.length * imageSize != pixels.length) {
+        if ((long) labels.length * imageSize != pixels.byteSize()) {
             throw new IllegalArgumentException("%d labels and %d pixels do not fit together: an image has %d pixels"
-                    .formatted(labels.length, pixels.length, imageSize));
+                    .formatted(labels.length, pixels.byteSize(), imageSize));
         }
-        this.pixels = pixels;
+        Labels.require(labels, classes, "image");
+        this.pixels = pixels.asReadOnly();
         this.labels = labels;
         values = new float[channels][];
         Arrays.fill(values, INTENSITIES);
-        for (int i = 0; i < this.labels.length; i++) {
-            if (label(i) >= classes) {
-                throw new IllegalArgumentException(
-                        "label %d of image %d is not among 0 to %d".formatted(label(i), i, classes - 1));
-            }
-        }
     }
 
     private ImageSet(ImageSet same, float[][] values) {
@@ -84,6 +82,12 @@ public final class ImageSet {
         pixels = same.pixels;
         labels = same.labels;
         this.values = values;
+    }
+
+    private static int[] unsigned(byte[] labels) {
+        var numbers = new int[labels.length];
+        Arrays.setAll(numbers, i -> Byte.toUnsignedInt(labels[i]));
+        return numbers;
     }
 
     /** Returns the same images with normalized pixels instead of numbers in [0, 1]. */
@@ -106,15 +110,16 @@ public final class ImageSet {
         var histogram = new long[INTENSITIES.length];
         int area = rows * cols;
         for (int image = 0; image < count(); image++) {
-            int from = image * imageSize + channel * area;
-            for (int i = from; i < from + area; i++) {
-                histogram[Byte.toUnsignedInt(pixels[i])]++;
+            long from = (long) image * imageSize + (long) channel * area;
+            for (long i = from; i < from + area; i++) {
+                histogram[Byte.toUnsignedInt(pixels.get(ValueLayout.JAVA_BYTE, i))]++;
             }
         }
         return histogram;
     }
 
     /** Returns the number of images. */
+    @Override
     public int count() {
         return labels.length;
     }
@@ -134,35 +139,43 @@ public final class ImageSet {
         return channels;
     }
 
+    /** Returns {@code channels, rows, cols}. */
+    @Override
+    public List<Integer> shape() {
+        return List.of(channels, rows, cols);
+    }
+
     /** Returns the number of classes. */
+    @Override
     public int classes() {
         return classes;
     }
 
     /** Returns the number of values per image, {@code channels * rows * cols}. */
-    public int imageSize() {
+    @Override
+    public int size() {
         return imageSize;
     }
 
     /** Returns the class of image {@code image}, from 0. */
+    @Override
     public int label(int image) {
-        return Byte.toUnsignedInt(labels[image]);
+        return labels[image];
     }
 
-    /** Writes an image to {@code into}, from its element {@code offset} on: numbers in [0, 1], if not normalized. */
-    public void copyTo(int image, float[] into, int offset) {
-        copyTo(image, MemorySegment.ofArray(into), offset);
-    }
-
-    /** Writes an image to {@code into}, from its float number {@code offset} on. */
+    /**
+     * Writes an image to {@code into}, from its float number {@code offset} on: numbers in [0, 1], if not normalized.
+     */
+    @Override
     public void copyTo(int image, MemorySegment into, long offset) {
-        int from = Objects.checkIndex(image, count()) * imageSize;
+        long from = (long) Objects.checkIndex(image, count()) * imageSize;
         MemorySegment to = into.asSlice(offset * Float.BYTES, (long) imageSize * Float.BYTES);
         int area = rows * cols;
         for (int channel = 0; channel < channels; channel++) {
             float[] table = values[channel];
             for (int i = channel * area; i < (channel + 1) * area; i++) {
-                to.setAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, i, table[Byte.toUnsignedInt(pixels[from + i])]);
+                int value = Byte.toUnsignedInt(pixels.get(ValueLayout.JAVA_BYTE, from + i));
+                to.setAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, i, table[value]);
             }
         }
     }

@@ -52,7 +52,7 @@ public final class Mnist {
     }
 
     /** Returns the packaged pool of {@value #POOL} training images, and all 10000 test images. */
-    public static ImageDataset bundled() {
+    public static LabelledDataset bundled() {
         List<Path> names = FILES.stream().map(file -> Path.of(file + ".gz")).toList();
         try {
             return read(names, (file, rank, rule) -> {
@@ -76,7 +76,7 @@ public final class Mnist {
      * @throws MalformedFileException when a file is damaged or is not of the kind that its name indicates
      * @throws IOException when a file is missing or cannot be read; every message is one line that names the file
      */
-    public static ImageDataset load(Path directory) throws IOException {
+    public static LabelledDataset load(Path directory) throws IOException {
         List<Path> files = files(directory);
         return read(files, (file, rank, rule) -> Idx.read(files.get(file), rank, rule));
     }
@@ -129,12 +129,12 @@ public final class Mnist {
                 .toList();
     }
 
-    private static ImageDataset read(List<Path> names, Opener opener) throws IOException {
+    private static LabelledDataset read(List<Path> names, Opener opener) throws IOException {
         var digest = new ContentDigest();
         ImageSet train = read(names, 0, opener, digest);
         ImageSet test = read(names, 2, opener, digest);
         String sha256 = digest.hex();
-        return new ImageDataset(train, test, describe(train, test, sha256), sha256);
+        return new LabelledDataset(train, test, describe(train, test, sha256), sha256);
     }
 
     /** Reads images and the labels that follow them. */

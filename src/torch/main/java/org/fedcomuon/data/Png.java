@@ -18,8 +18,8 @@ import org.fedcomuon.file.MalformedFileException;
 import org.fedcomuon.internal.file.FileTransfer;
 
 /**
- * Reads PNG files of 8-bit RGB or RGBA, not interlaced, row by row, for sheets of images that are too large to hold in
- * memory.
+ * Reads PNG files, not interlaced, row by row, for sheets of images that are too large to hold in memory: grey and
+ * palettes of up to 8 bits, and RGB of 8 bits, with or without an alpha channel.
  *
  * <p>Files are not trusted. Every checksum is verified, the caller may refuse the size before anything else is read,
  * only two rows are kept in memory, and a file with data after its last row is refused.
@@ -30,8 +30,6 @@ final class Png {
     private static final long SIGNATURE = 0x89504e47_0d0a1a0aL;
     private static final int HEADER_LENGTH = 13;
     private static final int DEPTH = 8;
-    private static final int RGB = 2;
-    private static final int RGBA = 6;
 
     private static final String HEADER = "IHDR";
     private static final String PALETTE = "PLTE";
@@ -41,18 +39,54 @@ final class Png {
     /** The largest row in bytes; two rows are kept in memory. */
     private static final long MOST_ROW = 1 << 24;
 
+    private static final int LARGEST_PALETTE = 3 << 8;
+
     private static final int BUFFER = 1 << 16;
 
     private Png() {}
 
-    /**
-     * The size in the header.
-     *
-     * @param cols pixels per row
-     * @param rows at least 1, as cols
-     * @param channels 3 for RGB, 4 with the alpha channel
-     */
-    public record Size(int cols, int rows, int channels) {}
+    /** What the header says about the samples of a row. */
+    private enum Kind {
+        GREY(0, 1, 1),
+        RGB(2, 3, 3),
+        PALETTE(3, 1, 3),
+        GREY_ALPHA(4, 2, 2),
+        RGB_ALPHA(6, 4, 4);
+
+        /** The number in the header. */
+        final int code;
+        /** The samples per pixel in the file. */
+        final int stored;
+        /** The samples per pixel that a receiver gets. */
+        final int channels;
+
+        Kind(int code, int stored, int channels) {
+            this.code = code;
+            this.stored = stored;
+            this.channels = channels;
+        }
+
+        boolean allows(int depth) {
+            return depth == DEPTH || ((this == GREY || this == PALETTE) && (depth == 1 || depth == 2 || depth == 4));
+        }
+
+        static Optional<Kind> of(int code) {
+            return Arrays.stream(values()).filter(kind -> kind.code == code).findFirst();
+        }
+    }
+
+    /** The whole header: {@code depth} bits per sample. */
+    private record Header(PixelSize size, Kind kind, int depth) {
+        /** Returns the bytes of a row in the file. */
+        int rowBytes() {
+            return (int) (((long) size.cols() * kind.stored * depth + 7) / 8);
+        }
+
+        /** Returns the bytes of a pixel in the file, at least 1. */
+        int step() {
+            return Math.max(1, kind.stored * depth / 8);
+        }
+    }
 
     /** Restricts the size of the image. Called by the reading thread. */
     @FunctionalInterface
@@ -61,7 +95,7 @@ final class Png {
          * Returns what is wrong with {@code size} and what is expected, or empty if it is accepted. Called before the
          * data is read.
          */
-        Optional<String> refuse(Size size);
+        Optional<String> refuse(PixelSize size);
     }
 
     /** Receives rows in order. Called by the reading thread. */
@@ -93,6 +127,19 @@ final class Png {
         }
     }
 
+    /**
+     * Reads the size from the header of a file, and no more.
+     *
+     * @throws MalformedFileException when it does not begin as a PNG file that can be read
+     */
+    public static PixelSize size(Path name, byte[] content) throws IOException {
+        try (var reader = new Reader(name, new ByteArrayInputStream(content), content.length)) {
+            return reader.start().size();
+        } catch (EOFException e) {
+            throw truncated(name, e);
+        }
+    }
+
     /** Reads the content of a file like {@link #read(Path, Rule, Rows)}; messages call it {@code name}. */
     public static void read(Path name, byte[] content, Rule rule, Rows rows) throws IOException {
         read(name, new ByteArrayInputStream(content), content.length, rule, rows);
@@ -102,11 +149,15 @@ final class Png {
         try (var reader = new Reader(file, new BufferedInputStream(in), bytes)) {
             reader.read(rule, rows);
         } catch (EOFException e) {
-            throw new MalformedFileException(file, "truncated: it ends too early; copy or fetch it again", e);
+            throw truncated(file, e);
         } catch (DataFormatException e) {
             throw new MalformedFileException(
                     file, "the compressed data is damaged (%s); copy or fetch it again".formatted(e.getMessage()), e);
         }
+    }
+
+    private static MalformedFileException truncated(Path file, EOFException e) {
+        return new MalformedFileException(file, "truncated: it ends too early; copy or fetch it again", e);
     }
 
     /** Parses one file from its beginning to its end: chunks, some of which contain a compressed stream of rows. */
@@ -117,6 +168,9 @@ final class Png {
         private final Inflater inflater = new Inflater();
         private final CRC32 checksum = new CRC32();
         private final byte[] buffer = new byte[BUFFER];
+
+        /** Three bytes per colour; empty without a palette. */
+        private byte[] palette = {};
 
         /** The current chunk, and the number of bytes of its data that have not been read. */
         private String type = "";
@@ -135,21 +189,29 @@ final class Png {
         }
 
         void read(Rule rule, Rows rows) throws IOException, DataFormatException {
-            requireSignature();
-            Size size = header();
-            Optional<String> problem = rule.refuse(size);
+            Header header = start();
+            Optional<String> problem = rule.refuse(header.size());
             if (problem.isPresent()) {
                 throw refused(problem.get());
             }
-            requireRoom(size);
             findData();
-            image(size, rows);
+            requirePalette(header);
+            image(header, rows);
             end();
         }
 
+        /** Reads the signature and the header. */
+        Header start() throws IOException {
+            requireSignature();
+            Header header = header();
+            requireRoom(header);
+            return header;
+        }
+
         /** Refuses a size that the file cannot hold, before memory is allocated for it. */
-        private void requireRoom(Size size) throws MalformedFileException {
-            long needed = size.rows() * (1 + (long) size.cols() * size.channels());
+        private void requireRoom(Header header) throws MalformedFileException {
+            PixelSize size = header.size();
+            long needed = size.rows() * (1L + header.rowBytes());
             if (needed > bytes * Gunzip.RATIO) {
                 throw refused("%d x %d pixels need %d bytes; a compressed file of %d bytes cannot hold them"
                         .formatted(size.cols(), size.rows(), needed, bytes));
@@ -170,7 +232,7 @@ final class Png {
             }
         }
 
-        private Size header() throws IOException {
+        private Header header() throws IOException {
             startChunk();
             if (!type.equals(HEADER) || left != HEADER_LENGTH) {
                 throw refused("it does not start with a header of %d bytes, %s".formatted(HEADER_LENGTH, HEADER));
@@ -187,10 +249,12 @@ final class Png {
                 throw refused("%d x %d pixels; from 1 to %d are possible each way"
                         .formatted(Integer.toUnsignedLong(cols), Integer.toUnsignedLong(rows), Integer.MAX_VALUE));
             }
-            if (depth != DEPTH || (color != RGB && color != RGBA)) {
-                throw refused("color type %d with %d bits is not supported; RGB, %d, and RGBA, %d, with %d bits are"
-                        .formatted(color, depth, RGB, RGBA, DEPTH));
-            }
+            Kind kind = Kind.of(color)
+                    .filter(each -> each.allows(depth))
+                    .orElseThrow(() -> refused(
+                            ("color type %d with %d bits is not supported; grey, palettes, RGB and RGBA with 8 bits"
+                                            + " are")
+                                    .formatted(color, depth)));
             int compression = header.get();
             int filters = header.get();
             if (compression != 0 || filters != 0) {
@@ -199,11 +263,10 @@ final class Png {
             if (header.get() != 0) {
                 throw refused("interlaced, which is not supported; save it without");
             }
-            int channels = color == RGB ? 3 : 4;
-            if ((long) cols * channels > MOST_ROW) {
-                throw refused("rows of %d pixels; %d are possible".formatted(cols, MOST_ROW / channels));
+            if ((long) cols * kind.channels > MOST_ROW) {
+                throw refused("rows of %d pixels; %d are possible".formatted(cols, MOST_ROW / kind.channels));
             }
-            return new Size(cols, rows, channels);
+            return new Header(new PixelSize(cols, rows, kind.channels), kind, depth);
         }
 
         /** Skips everything before the image data. */
@@ -212,13 +275,29 @@ final class Png {
                 if (type.equals(END)) {
                     throw refused("it has no image data, %s".formatted(DATA));
                 }
-                skipChunk();
+                if (type.equals(PALETTE) && left <= LARGEST_PALETTE) {
+                    palette = new byte[(int) left];
+                    take(palette, palette.length);
+                    endChunk();
+                } else {
+                    skipChunk();
+                }
             }
         }
 
-        private void image(Size size, Rows rows) throws IOException, DataFormatException {
-            int step = size.channels();
-            int length = size.cols() * step;
+        private void requirePalette(Header header) throws MalformedFileException {
+            if (header.kind() == Kind.PALETTE && (palette.length == 0 || palette.length % 3 != 0)) {
+                throw refused("a palette of %d bytes, %s; from 1 to 256 colours of three bytes are needed"
+                        .formatted(palette.length, PALETTE));
+            }
+        }
+
+        private void image(Header header, Rows rows) throws IOException, DataFormatException {
+            PixelSize size = header.size();
+            int step = header.step();
+            int length = header.rowBytes();
+            boolean asItIs = header.depth() == DEPTH && header.kind() != Kind.PALETTE;
+            var samples = new byte[asItIs ? 0 : size.cols() * size.channels()];
             var filter = new byte[1];
             var above = new byte[length];
             var row = new byte[length];
@@ -235,10 +314,30 @@ final class Png {
                         throw refused("row %d has filter %d; from 0 to 4 are possible"
                                 .formatted(i, Byte.toUnsignedInt(filter[0])));
                 }
-                rows.row(i, row);
+                if (!asItIs) {
+                    unpack(header, row, samples, i);
+                }
+                rows.row(i, asItIs ? row : samples);
                 byte[] free = above;
                 above = row;
                 row = free;
+            }
+        }
+
+        /** Converts numbers of fewer than 8 bits to bytes, and those of a palette to its colours. */
+        private void unpack(Header header, byte[] row, byte[] samples, int number) throws MalformedFileException {
+            int most = (1 << header.depth()) - 1;
+            for (int i = 0; i < header.size().cols(); i++) {
+                int bit = i * header.depth();
+                int value = (Byte.toUnsignedInt(row[bit / 8]) >> (8 - header.depth() - bit % 8)) & most;
+                if (header.kind() == Kind.GREY) {
+                    samples[i] = (byte) (value * 255 / most); // exact: 1, 3 and 15 divide 255
+                } else if (3 * value < palette.length) {
+                    System.arraycopy(palette, 3 * value, samples, 3 * i, 3);
+                } else {
+                    throw refused("row %d has colour %d, but the palette has only %d"
+                            .formatted(number, value, palette.length / 3));
+                }
             }
         }
 

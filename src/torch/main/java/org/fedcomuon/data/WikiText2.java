@@ -6,9 +6,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.List;
-import java.util.Locale;
 import java.util.Optional;
 import java.util.stream.Stream;
 import org.fedcomuon.file.MalformedFileException;
@@ -31,27 +29,7 @@ public final class WikiText2 {
     static final String VALID_SHA256 = "f0737ed31fc1329026e95cb8b98e19c2a182c39c240ab909dc31abf2f8af58e8";
     static final String TEST_SHA256 = "d790b833ef8cf03a90db7bf1271b7520b83c45ce07ba3c1a9699df81e239eca0";
 
-    /** The limit for a file; WikiText-2's training text has 10.8 MB. */
-    private static final int MOST_BYTES = 256 << 20;
-
     private WikiText2() {}
-
-    /** The content of a text file, and its name. */
-    private static final class Text {
-        final Path name;
-        final byte[] content;
-
-        Text(Path name, byte[] content) {
-            this.name = name;
-            this.content = content;
-        }
-
-        String sha256() {
-            var digest = new ContentDigest();
-            digest.update(content, content.length);
-            return digest.hex();
-        }
-    }
 
     /** Returns the packaged texts, in the quick form, in blocks of {@value #BLOCK} words. */
     public static TextDataset bundled() {
@@ -67,12 +45,12 @@ public final class WikiText2 {
         }
     }
 
-    private static Text packaged(String name) throws IOException {
+    private static TextFile packaged(String name) throws IOException {
         try (InputStream in = WikiText2.class.getResourceAsStream("wikitext2/" + name)) {
             if (in == null) {
                 throw new NoSuchFileException(name, null, "not packaged with these classes");
             }
-            return new Text(Path.of(name), FileContent.read(Path.of(name), in.readAllBytes(), MOST_BYTES));
+            return TextFile.of(Path.of(name), in.readAllBytes());
         }
     }
 
@@ -96,7 +74,7 @@ public final class WikiText2 {
      */
     public static TextDataset load(Path directory, int length) throws IOException {
         List<Path> files = files(directory);
-        return read(hasTrainingText(directory), text(files.get(0)), text(files.get(1)), length);
+        return read(hasTrainingText(directory), TextFile.of(files.get(0)), TextFile.of(files.get(1)), length);
     }
 
     /**
@@ -140,67 +118,14 @@ public final class WikiText2 {
                 "%s.txt and wiki.%s.tokens are missing%s".formatted(split, split, more));
     }
 
-    private static Text text(Path file) throws IOException {
-        return new Text(file, FileContent.read(file, "a text", MOST_BYTES));
+    private static TextDataset read(boolean whole, TextFile trained, TextFile test, int length) throws IOException {
+        return TextFile.dataset(which(whole, trained, test), trained, test, length, Integer.MAX_VALUE);
     }
 
-    private static TextDataset read(boolean whole, Text trained, Text test, int length) throws IOException {
-        Words words = Words.of(trained.name, trained.content);
-        if (words.different() < 2) {
-            throw new MalformedFileException(
-                    trained.name, "the text repeats a single word; a vocabulary needs at least two");
-        }
-        Words unseen = Words.of(test.name, test.content);
-        TextDataset.Vocabulary vocabulary = words.vocabulary();
-        TextBlocks trainBlocks = blocks(trained, words, vocabulary, length);
-        TextBlocks testBlocks = blocks(test, unseen, vocabulary, length);
-        var digest = new ContentDigest();
-        digest.update(trained.content, trained.content.length);
-        digest.update(test.content, test.content.length);
-        return new TextDataset(
-                trainBlocks,
-                testBlocks,
-                vocabulary,
-                describe(which(whole, trained, test), trainBlocks, testBlocks, vocabulary),
-                digest.hex());
-    }
-
-    private static TextBlocks blocks(Text text, Words words, TextDataset.Vocabulary vocabulary, int length)
-            throws MalformedFileException {
-        if (words.size() <= length) {
-            throw new MalformedFileException(
-                    text.name,
-                    "%d words, including ends of lines; a block of %d and the word after it are needed"
-                            .formatted(words.size(), length));
-        }
-        return new TextBlocks(words.tokens(vocabulary), length);
-    }
-
-    private static String which(boolean whole, Text trained, Text test) {
+    private static String which(boolean whole, TextFile trained, TextFile test) {
         boolean published = trained.sha256().equals(whole ? TRAIN_SHA256 : VALID_SHA256)
                 && test.sha256().equals(TEST_SHA256);
         String name = published ? "WikiText-2" : "text in WikiText-2's format, but not WikiText-2";
         return whole ? name : name + ", quick form: without a training text, the validation text is used for training";
-    }
-
-    private static String describe(String which, TextBlocks train, TextBlocks test, TextDataset.Vocabulary vocabulary) {
-        int unknown = vocabulary.id(TextDataset.Vocabulary.UNKNOWN);
-        var tokens = new int[test.tokens()];
-        Arrays.setAll(tokens, test::token);
-        double share =
-                (double) Arrays.stream(tokens).filter(id -> id == unknown).count() / tokens.length;
-        return String.format(
-                Locale.ROOT,
-                "%s: %d training and %d test tokens, %.1f%% of these %s, a vocabulary of %d, %d training and %d test"
-                        + " blocks of %d",
-                which,
-                train.tokens(),
-                test.tokens(),
-                100 * share,
-                TextDataset.Vocabulary.UNKNOWN,
-                vocabulary.size(),
-                train.count(),
-                test.count(),
-                train.length());
     }
 }

@@ -113,9 +113,12 @@ final class Words {
     }
 
     /**
-     * Returns all words, the most frequent first; equally frequent words are in the order of their first occurrence.
+     * Returns the most frequent words, the most frequent first; equally frequent words are in the order of their first
+     * occurrence.
+     *
+     * @param most the size of the vocabulary with the two special words, which are always in it; at least 3
      */
-    TextDataset.Vocabulary vocabulary() {
+    TextDataset.Vocabulary vocabulary(int most) {
         var counts = new int[distinct.size()];
         Arrays.stream(tokens, 0, size).forEach(id -> counts[id]++);
         List<String> sorted = new ArrayList<>(IntStream.range(0, counts.length)
@@ -123,7 +126,14 @@ final class Words {
                 .sorted(Comparator.comparingInt((Integer id) -> -counts[id])) // stable
                 .map(distinct::get)
                 .toList());
-        for (String word : List.of(TextDataset.Vocabulary.END, TextDataset.Vocabulary.UNKNOWN)) {
+        List<String> special = List.of(TextDataset.Vocabulary.END, TextDataset.Vocabulary.UNKNOWN);
+        long missing = special.stream().filter(word -> !sorted.contains(word)).count();
+        for (int i = sorted.size() - 1; i >= 0 && sorted.size() + missing > most; i--) {
+            if (!special.contains(sorted.get(i))) {
+                sorted.remove(i);
+            }
+        }
+        for (String word : special) {
             if (!sorted.contains(word)) {
                 sorted.add(word);
             }

@@ -1,6 +1,7 @@
 package org.fedcomuon.model;
 
 import java.util.ArrayList;
+import java.util.OptionalLong;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 import org.fedcomuon.problem.Block;
@@ -100,14 +101,14 @@ public final class CifarCnn implements Network {
     }
 
     private static Tensor convolved(Parameters p, String layer, Tensor x, int stride) {
-        return Torch.part(() -> torch.relu(Layers.convolution(p, layer, x, stride)));
+        return Torch.part(() -> torch.relu(Layers.convolution(p, layer, x, stride, 0)));
     }
 
     @Override
-    public long activations(int batch) {
+    public OptionalLong activations(int batch) {
         long first = (long) sizes.wide() * sizes.first() * sizes.first();
         long second = (long) sizes.second() * sizes.second() * (sizes.wide() + sizes.wider() + sizes.narrow());
         // The first convolution is the largest by far: its gradients come twice, and in the kernels' own order.
-        return batch * (5 * first + second + 2L * sizes.dense() + sizes.classes());
+        return OptionalLong.of(batch * (5 * first + second + 2L * sizes.dense() + sizes.classes()));
     }
 }

@@ -1,8 +1,14 @@
 package org.fedcomuon.model;
 
+import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
+import java.util.stream.IntStream;
 import org.fedcomuon.data.Batches;
+import org.fedcomuon.data.ExampleSet;
+import org.fedcomuon.data.Partition;
 import org.fedcomuon.problem.Client;
+import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.Layout;
 import org.fedcomuon.problem.Problem;
 import org.fedcomuon.problem.Risk;
@@ -33,6 +39,42 @@ public final class Classification implements Problem {
         this.risk = risk;
     }
 
+    /**
+     * Describes the problem of a data set that is divided among clients.
+     *
+     * @param examples for training, which are converted to tensors
+     * @param clients which of them each client has
+     * @param batch examples per sample
+     * @param risk f
+     */
+    public Classification(Network network, ExampleSet examples, Partition clients, int batch, Risk risk) {
+        this(
+                network,
+                Examples.of(examples),
+                IntStream.range(0, clients.clients()).mapToObj(clients::indices).toList(),
+                batch,
+                risk);
+    }
+
+    /**
+     * Returns what evaluates the network during a run, for {@code Federation.Builder.evaluate}. It takes a copy of each
+     * client's examples, and all cores.
+     *
+     * @param test examples that no client has
+     */
+    public ClassificationJudge judge(ExampleSet test) {
+        return new ClassificationJudge(
+                network,
+                clients.stream().map(examples::select).toList(),
+                Examples.of(test),
+                new ClassificationJudge.Metrics(
+                        clients.stream().map(own -> own.length).toList(),
+                        examples.labels().dim() > 1,
+                        losses ->
+                                Arrays.stream(losses).map(risk::value).average().orElseThrow()),
+                Runtime.getRuntime().availableProcessors());
+    }
+
     @Override
     public Layout layout() {
         return network.layout();
@@ -44,6 +86,11 @@ public final class Classification implements Problem {
     }
 
     @Override
+    public Optional<Floats> initial(long seed) {
+        return Optional.of(network.initial(seed));
+    }
+
+    @Override
     public int clients() {
         return clients.size();
     }
@@ -52,6 +99,20 @@ public final class Classification implements Problem {
     @Override
     public double cost(int k) {
         return batches(k).batchSize();
+    }
+
+    @Override
+    public List<String> mistakes(int k) {
+        int[] own = clients.get(k);
+        int count = examples.count();
+        if (own.length == 0) {
+            return List.of("has no examples; every client needs one");
+        }
+        return Arrays.stream(own)
+                .filter(i -> i < 0 || i >= count)
+                .limit(1)
+                .mapToObj(i -> "has example %d, but there are %d".formatted(i, count))
+                .toList();
     }
 
     private Batches batches(int k) {

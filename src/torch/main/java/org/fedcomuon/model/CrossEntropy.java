@@ -16,7 +16,12 @@ final class CrossEntropy {
 
     /** Returns the mean over a batch, for training; logits as large as a vocabulary are not held longer than needed. */
     static Tensor mean(Network network, Parameters w, Examples batch, Dropout dropout) {
-        return Torch.part(() -> of(network.logits(w, w.here(batch.inputs()), dropout), w.here(batch.labels()), MEAN));
+        return Torch.part(() -> mean(network.logits(w, w.here(batch.inputs()), dropout), w.here(batch.labels())));
+    }
+
+    /** Returns the mean. */
+    static Tensor mean(Tensor logits, Tensor labels) {
+        return of(logits, labels, MEAN);
     }
 
     /** Returns the sum over a batch. */

@@ -1,10 +1,12 @@
 package org.fedcomuon.model;
 
+import java.util.Arrays;
 import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 import org.bytedeco.javacpp.FloatPointer;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
-import org.fedcomuon.data.ImageSet;
+import org.fedcomuon.data.ExampleSet;
 import org.fedcomuon.data.TextBlocks;
 import org.fedcomuon.internal.NativeLimits;
 
@@ -27,22 +29,51 @@ public record Examples(Tensor inputs, Tensor labels) {
         }
     }
 
-    /** Returns all images, as {@link #of(ImageSet, int[])}. */
-    public static Examples of(ImageSet images) {
-        return of(images, IntStream.range(0, images.count()).toArray());
+    /**
+     * Returns examples from arrays.
+     *
+     * @param inputs one example after the other, each in row-major order
+     * @param shape of an example, such as 1, 28, 28 for an image of one channel, or 30 for a row of a table
+     * @param labels the class of each example
+     */
+    public static Examples of(float[] inputs, int[] labels, int... shape) {
+        long size = 1;
+        for (int side : shape) {
+            size = Math.multiplyExact(size, side);
+        }
+        if (shape.length == 0 || size < 1 || inputs.length != Math.multiplyExact(size, labels.length)) {
+            throw new IllegalArgumentException("%d inputs for %d labels and examples of the shape %s"
+                    .formatted(inputs.length, labels.length, Arrays.toString(shape)));
+        }
+        var sizes = new long[shape.length + 1];
+        sizes[0] = labels.length;
+        for (int i = 0; i < shape.length; i++) {
+            sizes[i + 1] = shape[i];
+        }
+        return new Examples(
+                Tensor.create(inputs).view(sizes),
+                Tensor.create(Arrays.stream(labels).asLongStream().toArray()));
     }
 
-    /** Returns some images as {@code count x channels x rows x cols}, pixels as the set gives them. */
-    public static Examples of(ImageSet images, int[] which) {
+    /** Returns all examples of a set, as {@link #of(ExampleSet, int[])}. */
+    public static Examples of(ExampleSet set) {
+        return of(set, IntStream.range(0, set.count()).toArray());
+    }
+
+    /** Returns some examples of a set, with the values that it gives; the shape of an example follows their count. */
+    public static Examples of(ExampleSet set, int[] which) {
         var labels = new long[which.length];
-        // Image by image into torch's memory: an array of all of CIFAR-10 would take another 0.6 GB.
-        Tensor inputs = torch.empty(which.length, images.channels(), images.rows(), images.cols());
-        var image = new float[images.imageSize()];
+        long[] shape = LongStream.concat(
+                        LongStream.of(which.length), set.shape().stream().mapToLong(Integer::longValue))
+                .toArray();
+        // One by one into torch's memory: an array of all of CIFAR-10 would take another 0.6 GB.
+        Tensor inputs = torch.empty(shape);
+        var example = new float[set.size()];
         FloatPointer memory = inputs.data_ptr_float();
         for (int i = 0; i < which.length; i++) {
-            images.copyTo(which[i], image, 0);
-            memory.position((long) i * image.length).put(image);
-            labels[i] = images.label(which[i]);
+            set.copyTo(which[i], example, 0);
+            memory.position((long) i * example.length).put(example);
+            labels[i] = set.label(which[i]);
         }
         return new Examples(inputs, Tensor.create(labels));
     }
@@ -63,6 +94,13 @@ public record Examples(Tensor inputs, Tensor labels) {
     /** Returns the number of examples. */
     public int count() {
         return Math.toIntExact(inputs.size(0));
+    }
+
+    /** Returns the classes of the examples, one each. */
+    public int[] classes() {
+        var values = new long[Math.toIntExact(labels.numel())];
+        labels.contiguous().data_ptr_long().get(values);
+        return Arrays.stream(values).mapToInt(Math::toIntExact).toArray();
     }
 
     /** Returns a copy of some examples. */

@@ -3,6 +3,7 @@ package org.fedcomuon.model;
 import java.util.SplittableRandom;
 import java.util.function.DoubleSupplier;
 import java.util.random.RandomGenerator;
+import java.util.regex.Pattern;
 import org.fedcomuon.problem.Block;
 import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.Layout;
@@ -17,13 +18,16 @@ public final class Initialization {
     /** The standard deviation of a class token and of learned positions. */
     private static final double SMALL = 0.02;
 
+    /** What a name has after that of the kind of layer. */
+    private static final Pattern NUMBERED = Pattern.compile("\\d*(\\.weight)?$");
+
     private Initialization() {}
 
     /**
      * Returns W0. The names of the blocks determine how they are initialized: a {@code .gain} is one and a
      * {@code .shift} zero; {@code embedding} is normal with a variance of one over its width, {@code positions} and
-     * {@code class.token} with a deviation of 0.02. All others are uniform; a bias takes the fan-in of the weight
-     * before it.
+     * {@code class.token} with a deviation of 0.02, also with a number and {@code .weight} after it, such as
+     * {@code embedding1.weight}. All others are uniform; a bias takes the fan-in of the weight before it.
      *
      * @param seed determines W0
      */
@@ -52,7 +56,7 @@ public final class Initialization {
         if (name.endsWith(".shift")) {
             return () -> 0;
         }
-        return switch (name) {
+        return switch (NUMBERED.matcher(name).replaceFirst("")) {
             case "embedding" -> () -> bound * random.nextGaussian();
             case "positions", "class.token" -> () -> SMALL * random.nextGaussian();
             default -> () -> random.nextDouble(-bound, bound);

@@ -9,6 +9,9 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.IntStream;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Tensor;
 import org.fedcomuon.problem.Point;
 import org.jspecify.annotations.Nullable;
 
@@ -43,6 +46,29 @@ public final class Judge implements AutoCloseable {
             sum = sum.plus(part);
         }
         return sum.score();
+    }
+
+    /** Returns the first output of the network for each example, such as a score: {@code w} is in native memory. */
+    public double[] outputs(Point w, Examples examples) throws InterruptedException {
+        Parameters parameters = Parameters.of(w);
+        List<Callable<float[]>> parts = new ArrayList<>();
+        for (Examples part : Tally.parts(network, examples)) {
+            parts.add(() -> first(parameters, part));
+        }
+        return all(pool, parts).stream()
+                .flatMapToDouble(part -> IntStream.range(0, part.length).mapToDouble(i -> part[i]))
+                .toArray();
+    }
+
+    private float[] first(Parameters parameters, Examples batch) {
+        Torch.claim();
+        try (var _ = new PointerScope()) {
+            Tensor logits = network.logits(parameters, batch.inputs(), Dropout.none());
+            Tensor first = logits.flatten(1, -1).select(1, 0).contiguous();
+            var values = new float[batch.count()];
+            first.data_ptr_float().get(values);
+            return values;
+        }
     }
 
     /**

@@ -2,6 +2,7 @@ package org.fedcomuon.model;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.stream.IntStream;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
@@ -131,13 +132,13 @@ public final class LanguageModel implements Network {
     }
 
     @Override
-    public long activations(int batch) {
+    public OptionalLong activations(int batch) {
         long tokens = sizes.length();
         // The logarithms of the probabilities, their gradients and those of the logits, where the backward pass begins.
-        return batch
+        return OptionalLong.of(batch
                 * (3 * tokens * sizes.vocabulary()
                         + blocks.stream()
                                 .mapToLong(block -> block.activations(tokens))
-                                .sum());
+                                .sum()));
     }
 }

@@ -1,7 +1,7 @@
 package org.fedcomuon.model;
 
+import java.util.OptionalLong;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptional;
 import org.bytedeco.pytorch.global.torch;
 import org.fedcomuon.problem.Block;
 import org.fedcomuon.problem.Layout;
@@ -9,18 +9,29 @@ import org.fedcomuon.problem.Layout;
 /** The paper's CNN for MNIST: two 5 x 5 convolutions with pooling, two dense layers. Immutable. */
 @SuppressWarnings("exports") // users of tensors have libtorch; others must not need it
 public final class LeNet implements Network {
-    private final Layout layout = Layout.of(
-            Block.kernel("conv1.weight", 6, 1, 5, 5),
-            Block.vector("conv1.bias", 6),
-            Block.kernel("conv2.weight", 16, 6, 5, 5),
-            Block.vector("conv2.bias", 16),
-            Block.matrix("dense1.weight", 120, 256),
-            Block.vector("dense1.bias", 120),
-            Block.matrix("dense2.weight", 10, 120),
-            Block.vector("dense2.bias", 10));
+    private final Layout layout;
 
-    /** Creates the network, which has no options. */
-    public LeNet() {}
+    /** Creates the network of the paper, for ten digits. */
+    public LeNet() {
+        this(10);
+    }
+
+    /**
+     * Creates the network with another last layer.
+     *
+     * @param outputs one per class, or one for a score
+     */
+    public LeNet(int outputs) {
+        layout = Layout.of(
+                Block.kernel("conv1.weight", 6, 1, 5, 5),
+                Block.vector("conv1.bias", 6),
+                Block.kernel("conv2.weight", 16, 6, 5, 5),
+                Block.vector("conv2.bias", 16),
+                Block.matrix("dense1.weight", 120, 256),
+                Block.vector("dense1.bias", 120),
+                Block.matrix("dense2.weight", outputs, 120),
+                Block.vector("dense2.bias", outputs));
+    }
 
     @Override
     public String name() {
@@ -42,20 +53,13 @@ public final class LeNet implements Network {
     }
 
     private static Tensor pooled(Parameters p, String layer, Tensor x) {
-        Tensor convolved = torch.conv2d(
-                x,
-                p.get(layer + ".weight"),
-                new TensorOptional(p.get(layer + ".bias")),
-                new long[] {1, 1},
-                new long[] {0, 0},
-                new long[] {1, 1},
-                1);
+        Tensor convolved = Layers.convolution(p, layer, x, 1, 0);
         return torch.relu(MaxPool.of(convolved)); // ReLU after pooling: the same result with a quarter of the work
     }
 
     @Override
-    public long activations(int batch) {
+    public OptionalLong activations(int batch) {
         // Of each convolution: its result and its gradient, the same pooled, after ReLU, and places of four bytes.
-        return batch * ((6L * 24 * 24 + 16 * 8 * 8) * 2 + (6L * 12 * 12 + 256) * 3 + 2 * 120 + 10);
+        return OptionalLong.of(batch * ((6L * 24 * 24 + 16 * 8 * 8) * 2 + (6L * 12 * 12 + 256) * 3 + 2 * 120 + 10));
     }
 }

@@ -1,5 +1,7 @@
 package org.fedcomuon.model;
 
+import java.util.OptionalLong;
+
 /**
  * The estimated memory of a run, so that a run that cannot fit is refused with a figure before it starts. It counts the
  * peak of one evaluation beside the variables of the federation; a worker evaluates one client at a time.
@@ -10,8 +12,10 @@ package org.fedcomuon.model;
  *
  * @param parameters of the model
  * @param evaluation bytes of one evaluation
+ * @param complete whether the activations of the network are known; if not, they are missing in the figures, which are
+ *     lower bounds
  */
-public record MemoryEstimate(long parameters, long evaluation) {
+public record MemoryEstimate(long parameters, long evaluation, boolean complete) {
     /** Returns the estimate for a gradient of the plain loss on this many examples. */
     public static MemoryEstimate gradient(Network network, int batch) {
         return of(network, batch, 2, 1);
@@ -45,8 +49,9 @@ public record MemoryEstimate(long parameters, long evaluation) {
      * @param copies of the parameters: gradients before they are added up, adapted parameters
      */
     private static MemoryEstimate of(Network network, int batch, double times, int copies) {
-        double floats = times * network.activations(batch) + (double) copies * network.parameters();
-        return new MemoryEstimate(network.parameters(), (long) (Float.BYTES * floats));
+        OptionalLong activations = network.activations(batch);
+        double floats = times * activations.orElse(0) + (double) copies * network.parameters();
+        return new MemoryEstimate(network.parameters(), (long) (Float.BYTES * floats), activations.isPresent());
     }
 
     /**

@@ -1,8 +1,10 @@
 package org.fedcomuon.model;
 
 import java.util.List;
+import java.util.Optional;
 import org.fedcomuon.data.Episodes;
 import org.fedcomuon.problem.Client;
+import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.Layout;
 import org.fedcomuon.problem.Problem;
 import org.fedcomuon.problem.Risk;
@@ -60,6 +62,11 @@ public final class MetaLearning implements Problem {
     @Override
     public int innerDimension() {
         return 1;
+    }
+
+    @Override
+    public Optional<Floats> initial(long seed) {
+        return Optional.of(network.initial(seed));
     }
 
     @Override

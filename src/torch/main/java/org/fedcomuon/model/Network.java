@@ -1,15 +1,23 @@
 package org.fedcomuon.model;
 
+import java.util.OptionalLong;
 import org.bytedeco.pytorch.Tensor;
+import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.Layout;
 
 /**
- * A model as a function from parameters and input to logits, without state. Called by many threads at the same time.
+ * A model as a function from parameters and input to logits, without state. A network of one's own is a layout and
+ * {@link #logits}, written with {@link Layers} and libtorch's functions; {@link Sequential} makes one of a list of
+ * layers, and {@link TorchScriptNetwork} of a file.
+ *
+ * <p>Called by many threads at the same time.
  */
 @SuppressWarnings("exports") // users of tensors have libtorch; others must not need it
 public interface Network {
-    /** Returns its name in presets and reports. */
-    String name();
+    /** Returns its name in reports and messages; that of its class by default. */
+    default String name() {
+        return getClass().getSimpleName();
+    }
 
     /** Returns its parameters. */
     Layout layout();
@@ -21,9 +29,21 @@ public interface Network {
 
     /**
      * Returns about how many floats of activations are in memory at once in a gradient of the loss on {@code batch}
-     * examples; see {@link MemoryEstimate}.
+     * examples, from which the memory of a run is estimated. Empty, as it is by default, where nobody has counted them:
+     * then estimates are lower bounds, and say so; see {@link MemoryEstimate#complete}.
      */
-    long activations(int batch);
+    default OptionalLong activations(int batch) {
+        return OptionalLong.empty();
+    }
+
+    /**
+     * Returns W0: by default {@link Initialization#uniform}, by the names of the blocks.
+     *
+     * @param seed determines what is random of it
+     */
+    default Floats initial(long seed) {
+        return Initialization.uniform(layout(), seed);
+    }
 
     /**
      * Returns the logits of a batch: the first dimension counts examples, the last classes; between them, if anything,

@@ -49,11 +49,18 @@ public final class Parameters {
         this(layout, Optional.empty(), blocks);
     }
 
-    /** Returns views of a point. */
-    static Parameters of(Point point) {
+    /**
+     * Returns views of a point, whose memory is native or a CUDA device's. The calling thread is limited to one thread
+     * of libtorch, as all that evaluate are.
+     *
+     * @throws IllegalArgumentException when the memory is in the Java heap
+     */
+    public static Parameters of(Point point) {
+        Torch.claim();
         Optional<String> name = point.values().device();
         if (name.isEmpty() && !point.values().segment().isNative()) {
-            throw new IllegalArgumentException("libtorch cannot look into the Java heap");
+            throw new IllegalArgumentException(
+                    "a point in the Java heap; libtorch needs native memory, such as that of Floats.zeros");
         }
         Optional<Device> device = name.map(Device::new);
         Layout layout = point.layout();
@@ -71,8 +78,13 @@ public final class Parameters {
     }
 
     /** Returns {@code x} on the device of these parameters: a copy on a GPU, itself on the CPU. */
-    Tensor here(Tensor x) {
+    public Tensor here(Tensor x) {
         return device.map(there -> x.to(there, x.scalar_type())).orElse(x);
+    }
+
+    /** Returns the device; empty for the CPU. */
+    Optional<Device> device() {
+        return device;
     }
 
     /** Returns the block called {@code name}, in its own shape. */

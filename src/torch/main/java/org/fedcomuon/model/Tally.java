@@ -2,6 +2,7 @@ package org.fedcomuon.model;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalLong;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.LongOptional;
 import org.bytedeco.pytorch.Tensor;
@@ -11,6 +12,9 @@ record Tally(double loss, long right, long count) {
     static final Tally NOTHING = new Tally(0, 0, 0);
 
     private static final int LARGEST_BATCH = 250;
+
+    /** Where activations are not known: about as many examples as a batch has in training. */
+    private static final int UNCOUNTED_BATCH = 32;
 
     /** The limit of the activations of a batch, as in training. */
     private static final long BUDGET = 256L << 20;
@@ -26,7 +30,10 @@ record Tally(double loss, long right, long count) {
     }
 
     static int batch(Network network) {
-        return Math.clamp(BUDGET / (network.activations(1) * Float.BYTES), 1, LARGEST_BATCH);
+        OptionalLong activations = network.activations(1);
+        return activations.isPresent()
+                ? Math.clamp(BUDGET / (Math.max(1, activations.getAsLong()) * Float.BYTES), 1, LARGEST_BATCH)
+                : UNCOUNTED_BATCH;
     }
 
     /** Returns the tally of a batch; no tensor that leads to the parameters may require gradients. */

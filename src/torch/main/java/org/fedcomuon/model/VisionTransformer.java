@@ -2,6 +2,7 @@ package org.fedcomuon.model;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.stream.IntStream;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorVector;
@@ -122,12 +123,12 @@ public final class VisionTransformer implements Network {
     }
 
     @Override
-    public long activations(int batch) {
+    public OptionalLong activations(int batch) {
         long tokens = 1L + sizes.patches();
-        return batch
+        return OptionalLong.of(batch
                 * (tokens * CHANNELS * sizes.patch() * sizes.patch()
                         + blocks.stream()
                                 .mapToLong(block -> block.activations(tokens))
-                                .sum());
+                                .sum()));
     }
 }

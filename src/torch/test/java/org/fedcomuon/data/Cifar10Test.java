@@ -44,13 +44,13 @@ class Cifar10Test {
         return kind == Kind.BINARY ? BINARY : SHEETS;
     }
 
-    private static float[] image(ImageSet set, int image) {
-        var pixels = new float[set.imageSize()];
+    private static float[] image(ExampleSet set, int image) {
+        var pixels = new float[set.size()];
         set.copyTo(image, pixels, 0);
         return pixels;
     }
 
-    private static void assertSame(ImageSet one, ImageSet other) {
+    private static void assertSame(ExampleSet one, ExampleSet other) {
         assertThat(one.count()).isEqualTo(other.count());
         for (int i = 0; i < one.count(); i++) {
             assertThat(one.label(i)).isEqualTo(other.label(i));
@@ -62,9 +62,9 @@ class Cifar10Test {
 
     @Test
     void imagesAndLabelsAreThoseOfTheRecords() throws IOException {
-        ImageDataset dataset = Cifar10.load(SmallCifar10.write(directory, Kind.BINARY, BINARY));
+        LabelledDataset dataset = Cifar10.load(SmallCifar10.write(directory, Kind.BINARY, BINARY));
 
-        ImageSet train = dataset.train();
+        ExampleSet train = dataset.train();
         assertThat(train).hasToString("20 images of 3 x 32 x 32 in 10 classes");
         assertThat(dataset.test()).hasToString("4 images of 3 x 32 x 32 in 10 classes");
         assertThat(dataset.description())
@@ -93,8 +93,8 @@ class Cifar10Test {
     @ParameterizedTest
     @ValueSource(ints = {3, 4})
     void sheetsHoldTheSame(int channels) throws IOException {
-        ImageDataset one = Cifar10.load(SmallCifar10.write(directory.resolve("a"), Kind.BINARY, BINARY));
-        ImageDataset other = Cifar10.load(
+        LabelledDataset one = Cifar10.load(SmallCifar10.write(directory.resolve("a"), Kind.BINARY, BINARY));
+        LabelledDataset other = Cifar10.load(
                 SmallCifar10.write(directory.resolve("b"), Kind.SHEETS, SmallCifar10.sheets(BINARY, channels)));
 
         assertThat(other.sha256()).isEqualTo(one.sha256());
@@ -126,8 +126,8 @@ class Cifar10Test {
     void batchesMayDifferInSize() throws IOException {
         var binary = new ArrayList<>(Cifar10Files.content(2, 3));
         binary.set(3, Cifar10Files.content(7, 4).get(0));
-        ImageDataset one = Cifar10.load(SmallCifar10.write(directory.resolve("a"), Kind.BINARY, binary));
-        ImageDataset other =
+        LabelledDataset one = Cifar10.load(SmallCifar10.write(directory.resolve("a"), Kind.BINARY, binary));
+        LabelledDataset other =
                 Cifar10.load(SmallCifar10.write(directory.resolve("b"), Kind.SHEETS, SmallCifar10.sheets(binary, 3)));
 
         assertThat(one.train().count()).isEqualTo(15);

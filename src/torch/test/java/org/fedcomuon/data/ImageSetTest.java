@@ -26,7 +26,9 @@ class ImageSetTest {
         assertThat(set.rows()).isEqualTo(1);
         assertThat(set.cols()).isEqualTo(2);
         assertThat(set.channels()).isEqualTo(3);
-        assertThat(set.imageSize()).isEqualTo(6);
+        assertThat(set.shape()).containsExactly(3, 1, 2);
+        assertThat(set.group(0)).isEmpty();
+        assertThat(set.size()).isEqualTo(6);
         assertThat(set.classes()).isEqualTo(201);
         assertThat(set.label(0)).isEqualTo(3);
         assertThat(set.label(1)).isEqualTo(200);
@@ -83,7 +85,7 @@ class ImageSetTest {
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessage("label 200 of image 1 is not among 0 to 199");
         assertThatThrownBy(() -> set(1, 2, 3, 0)).hasMessageContaining("0 classes");
-        assertThatThrownBy(() -> set(1, 2, 3, 257)).hasMessageContaining("257 classes");
+        assertThatThrownBy(() -> set(1, 2, 3, 1_000_001)).hasMessage("1000001 classes; from 1 to 1000000 are possible");
         assertThatThrownBy(() -> set(-1, -2, 3, 10)).hasMessageContaining("-1 x -2");
     }
 }

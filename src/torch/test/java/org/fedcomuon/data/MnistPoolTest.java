@@ -31,7 +31,7 @@ import org.junit.jupiter.api.io.TempDir;
 class MnistPoolTest {
     private static final int[] CHOSEN = chosen();
 
-    private static ImageDataset whole;
+    private static LabelledDataset whole;
 
     static boolean wholeSetIsThere() {
         try {

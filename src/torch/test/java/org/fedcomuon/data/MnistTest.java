@@ -30,7 +30,7 @@ class MnistTest {
     @Test
     void thePackagedPoolIsFoundInTheModule() {
         assertThat(Mnist.class.getModule().isNamed()).isTrue();
-        ImageDataset mnist = Mnist.bundled();
+        LabelledDataset mnist = Mnist.bundled();
 
         assertThat(mnist.sha256()).isEqualTo("576deb008c7d910516b38cf027b14ea1cfc6a0c5e445d3b28207696a1424652b");
         assertThat(mnist.description()).isEqualTo("MNIST, the packaged pool: 12000 training and 10000 test images");
@@ -44,7 +44,7 @@ class MnistTest {
     /** As another program reads them. */
     @Test
     void labelsAndPixelsOfThePoolAreWhereTheyBelong() {
-        ImageDataset mnist = Mnist.bundled();
+        LabelledDataset mnist = Mnist.bundled();
 
         assertThat(labels(mnist.train(), 12)).containsExactly(9, 3, 6, 9, 1, 1, 4, 7, 3, 7, 8, 5);
         assertThat(labels(mnist.test(), 10)).containsExactly(7, 2, 1, 0, 4, 1, 4, 9, 5, 9);
@@ -75,7 +75,7 @@ class MnistTest {
 
     @Test
     void thePackagedFilesAreALoadableDirectory() throws IOException {
-        ImageDataset mnist = Mnist.load(RESOURCES);
+        LabelledDataset mnist = Mnist.load(RESOURCES);
         assertThat(mnist.sha256()).isEqualTo(Mnist.POOL_SHA256);
         assertThat(mnist.description()).startsWith("MNIST, the packaged pool");
     }
@@ -94,7 +94,7 @@ class MnistTest {
                     compressed ? SmallMnist.gzip(files.get(i)) : files.get(i));
         }
 
-        ImageDataset loaded = Mnist.load(directory);
+        LabelledDataset loaded = Mnist.load(directory);
 
         assertThat(loaded.train().count()).isEqualTo(30);
         assertThat(loaded.test().count()).isEqualTo(20);
@@ -191,19 +191,19 @@ class MnistTest {
                 .satisfies(e -> assertThat(e.getMessage()).doesNotContainPattern("\\R"));
     }
 
-    private static int[] labels(ImageSet set, int count) {
+    private static int[] labels(ExampleSet set, int count) {
         var labels = new int[count];
         Arrays.setAll(labels, set::label);
         return labels;
     }
 
-    private static float[] image(ImageSet set, int image) {
-        var pixels = new float[set.imageSize()];
+    private static float[] image(ExampleSet set, int image) {
+        var pixels = new float[set.size()];
         set.copyTo(image, pixels, 0);
         return pixels;
     }
 
-    private static double sum(ImageSet set, int image) {
+    private static double sum(ExampleSet set, int image) {
         double sum = 0;
         for (float pixel : image(set, image)) {
             sum += pixel;

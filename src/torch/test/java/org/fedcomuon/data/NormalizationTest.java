@@ -17,7 +17,7 @@ class NormalizationTest {
     }
 
     private static float[] image(ImageSet set, int image) {
-        var pixels = new float[set.imageSize()];
+        var pixels = new float[set.size()];
         set.copyTo(image, pixels, 0);
         return pixels;
     }

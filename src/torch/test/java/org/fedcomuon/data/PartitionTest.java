@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -112,17 +113,17 @@ class PartitionTest {
     void tooFewImagesAreRefused() {
         assertThatThrownBy(() -> Partition.imbalanced(5179, SIZES, 42))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessage("10 clients need 5180 images together, but there are only 5179");
+                .hasMessage("10 clients need 5180 examples together, but there are only 5179");
         assertThat(Partition.imbalanced(5180, SIZES, 42).clients()).isEqualTo(10);
         assertThatThrownBy(() -> Partition.imbalanced(100, List.of(Integer.MAX_VALUE, Integer.MAX_VALUE, 3), 42))
-                .hasMessageContaining("need 4294967297 images");
+                .hasMessageContaining("need 4294967297 examples");
     }
 
     @Test
     void aClientWithoutImagesIsRefused() {
         assertThatThrownBy(() -> Partition.imbalanced(100, List.of(5, 0), 42))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessage("client 1 would have 0 images; every client needs one");
+                .hasMessage("client 1 would have 0 examples; every client needs one");
         assertThatThrownBy(() -> Partition.imbalanced(100, List.of(-5, 20), 42)).hasMessageContaining("client 0");
     }
 
@@ -280,8 +281,9 @@ class PartitionTest {
     void classesWithTooFewImagesAreRefused() {
         assertThatThrownBy(() -> Partition.dominant(images(10, 5000), 5, 10_000, 0.3, 42))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessage("5 clients with 10000 images each and a dominant share of 0.3 need 6110 images of class 0,"
-                        + " but there are only 5000; 8180 per client are possible");
+                .hasMessage(
+                        "5 clients with 10000 examples each and a dominant share of 0.3 need 6110 examples of class 0,"
+                                + " but there are only 5000; 8180 per client are possible");
         assertThat(Partition.dominant(images(10, 5000), 5, 8180, 0.3, 42).size(0))
                 .isEqualTo(8180);
         assertThatThrownBy(() -> Partition.dominant(images(10, 5000), 5, 8181, 0.3, 42))
@@ -301,6 +303,169 @@ class PartitionTest {
         assertThatThrownBy(() -> Partition.dominant(images(10, 50), 0, 5, 0.3, 42))
                 .hasMessage("0 clients; 1 is the least");
         assertThatThrownBy(() -> Partition.dominant(images(10, 50), 10, 0, 0.3, 42))
-                .hasMessage("every client would have 0 images; every client needs one");
+                .hasMessage("every client would have 0 examples; every client needs one");
+    }
+
+    // ---- equal shares
+
+    @ParameterizedTest
+    @CsvSource({"10, 3, 4 3 3", "9, 3, 3 3 3", "3, 3, 1 1 1", "7, 1, 7", "11, 4, 3 3 3 2"})
+    void equalSharesDealAllOfThemOut(int available, int clients, String sizes) {
+        Partition partition = Partition.iid(available, clients, 42);
+        assertThat(IntStream.range(0, clients).map(partition::size))
+                .containsExactly(
+                        Arrays.stream(sizes.split(" ")).map(Integer::valueOf).toArray(Integer[]::new));
+        assertThat(Arrays.stream(all(partition)).sorted())
+                .containsExactly(IntStream.range(0, available).boxed().toArray(Integer[]::new));
+        assertThat(all(Partition.iid(available, clients, 42))).isEqualTo(all(partition));
+    }
+
+    @Test
+    void equalSharesNeedAnExampleEach() {
+        assertThatThrownBy(() -> Partition.iid(2, 3, 42))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage("2 are too few for 3 clients; every client needs one");
+        assertThatThrownBy(() -> Partition.iid(2, 0, 42)).hasMessage("0 clients; 1 is the least");
+    }
+
+    // ---- shares of classes by chance
+
+    @ParameterizedTest
+    @CsvSource({"0.3, 20, 42", "1, 20, 43", "100, 7, 0", "0.05, 5, -1", "1e6, 10, 1", "1e-6, 3, 2"})
+    void everyExampleIsDealtOutOnce(double concentration, int clients, long seed) {
+        ImageSet images = images(10, 500);
+        Partition partition = Partition.dirichlet(images, clients, concentration, seed);
+        assertThat(partition.clients()).isEqualTo(clients);
+        assertThat(Arrays.stream(all(partition)).sorted())
+                .containsExactly(IntStream.range(0, 5000).boxed().toArray(Integer[]::new));
+        assertThat(IntStream.range(0, clients).map(partition::size)).allMatch(size -> size > 0);
+        assertThat(all(Partition.dirichlet(images, clients, concentration, seed)))
+                .isEqualTo(all(partition));
+        assertThat(all(Partition.dirichlet(images, clients, concentration, seed + 1)))
+                .isNotEqualTo(all(partition));
+    }
+
+    /** The variance of a share of K clients is (K - 1) / K^2 / (K a + 1); 1000 classes are as many draws. */
+    @ParameterizedTest
+    @CsvSource({"0.1", "0.5", "1", "10"})
+    void sharesSpreadAsTheConcentrationSays(double concentration) {
+        int clients = 8;
+        int perClass = 100;
+        ExampleSet examples = examples(1000, perClass);
+        int[][] table = Partition.dirichlet(examples, clients, concentration, 5).table(examples);
+        double squares = 0;
+        for (int[] row : table) {
+            for (int count : row) {
+                squares += Math.pow((double) count / perClass - 1.0 / clients, 2);
+            }
+        }
+        double variance = squares / (clients * 1000.0);
+        double right = (clients - 1.0) / (clients * clients) / (clients * concentration + 1);
+        assertThat(variance / right).isBetween(0.9, 1.1);
+    }
+
+    private static ExampleSet examples(int classes, int perClass) {
+        int[] labels =
+                IntStream.range(0, classes * perClass).map(i -> i % classes).toArray();
+        return new ArraySet(List.of(1), classes, new float[labels.length], labels);
+    }
+
+    @Test
+    void spreadGrowsAsTheConcentrationFalls() {
+        ImageSet images = images(10, 500);
+        double before = 0;
+        for (double concentration : new double[] {100, 10, 1, 0.1}) {
+            int[][] table = Partition.dirichlet(images, 10, concentration, 3).table(images);
+            double squares = Arrays.stream(table)
+                    .flatMapToInt(Arrays::stream)
+                    .mapToDouble(count -> (count - 50.0) * (count - 50.0))
+                    .sum();
+            assertThat(squares).isGreaterThan(2 * before);
+            before = squares;
+        }
+    }
+
+    /** As another program deals them out, by the words of the documentation. */
+    @Test
+    void theSharesDoNotDependOnTheJdk() {
+        ImageSet images = images(3, 10);
+        Partition partition = Partition.dirichlet(images, 3, 0.5, 42);
+        assertThat(partition.table(images)).isDeepEqualTo(new int[][] {{8, 1, 0}, {2, 1, 3}, {0, 8, 7}});
+        assertThat(partition.indices(0)).containsExactly(9, 21, 12, 6, 27, 18, 3, 7, 15);
+    }
+
+    @Test
+    void sharesAreRounded() {
+        assertThat(Partition.rounded(new double[] {0.5, 0.25, 0.25}, 5)).containsExactly(3, 1, 1);
+        assertThat(Partition.rounded(new double[] {0.1, 0.45, 0.45}, 3)).containsExactly(0, 2, 1);
+        assertThat(Partition.rounded(new double[] {0.25, 0.25, 0.25, 0.25}, 2)).containsExactly(1, 1, 0, 0);
+        assertThat(Partition.rounded(new double[] {1.0000000000000002, 0}, 7)).containsExactly(7, 0);
+        assertThat(Partition.rounded(new double[] {0.3, 0.7}, 0)).containsExactly(0, 0);
+    }
+
+    /** What the message suggests is true. */
+    @Test
+    void clientsWithoutExamplesAreRefused() {
+        ImageSet images = images(2, 50);
+        assertThatThrownBy(() -> Partition.dirichlet(images, 20, 0.01, 42))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageMatching("a concentration of 0\\.01 leaves clients without examples in each of 100 draws, in"
+                        + " the last clients .*, \\.\\.\\.; a concentration of 0.32 or 2 clients would do");
+        assertThat(Partition.dirichlet(images, 20, 0.32, 42).clients()).isEqualTo(20);
+        assertThat(Partition.dirichlet(images, 2, 0.01, 42).clients()).isEqualTo(2);
+        assertThatThrownBy(() -> Partition.dirichlet(images, 101, 1, 42))
+                .hasMessage("100 are too few for 101 clients; every client needs one");
+        assertThatThrownBy(() -> Partition.dirichlet(images(10, 1), 10, 1, 42))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("without examples");
+        for (double concentration : new double[] {0, -1, 1e-7, 1e7, Double.NaN}) {
+            assertThatThrownBy(() -> Partition.dirichlet(images, 2, concentration, 42))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessage("a concentration of %s; from 1.0E-6 to 1000000.0 is possible".formatted(concentration));
+        }
+    }
+
+    // ---- groups
+
+    private static ArraySet grouped(String... groups) {
+        return new ArraySet(List.of(1), 2, new float[groups.length], new int[groups.length])
+                .withGroups(List.of(groups));
+    }
+
+    @Test
+    void everyGroupIsAClient() {
+        ArraySet set = grouped("b", "a", "b", "C", "b");
+        Partition partition = Partition.byGroup(set, OptionalInt.empty());
+        assertThat(Partition.groups(set)).containsExactly("C", "a", "b");
+        assertThat(partition.clients()).isEqualTo(3);
+        assertThat(partition.indices(0)).containsExactly(3);
+        assertThat(partition.indices(1)).containsExactly(1);
+        assertThat(partition.indices(2)).containsExactly(0, 2, 4);
+        assertThat(Partition.byGroup(set, OptionalInt.of(3)).clients()).isEqualTo(3);
+        assertThat(Partition.groups(grouped("10", "9", "-1"))).containsExactly("-1", "9", "10");
+        assertThat(Partition.groups(grouped("10", "9", "x"))).containsExactly("10", "9", "x");
+    }
+
+    @Test
+    void groupsThatAreNotThereAreRefused() {
+        assertThatThrownBy(() -> Partition.byGroup(grouped("a", "b"), OptionalInt.of(10)))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage("10 clients, but the data have 2 groups, which are a client each; leave clients out, or set"
+                        + " 2");
+        assertThatThrownBy(() -> Partition.byGroup(images(2, 2), OptionalInt.empty()))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage("the data do not say which client an example belongs to; name a column for it");
+    }
+
+    @Test
+    void theTableCountsClasses() {
+        ImageSet images = images(3, 4);
+        int[][] table = Partition.imbalanced(12, List.of(5, 2), 42).table(images);
+        assertThat(table).hasDimensions(2, 3);
+        assertThat(Arrays.stream(table[0]).sum()).isEqualTo(5);
+        assertThat(Arrays.stream(table[1]).sum()).isEqualTo(2);
+        assertThat(table[1])
+                .isEqualTo(histogram(
+                        images, Partition.imbalanced(12, List.of(5, 2), 42).indices(1)));
     }
 }

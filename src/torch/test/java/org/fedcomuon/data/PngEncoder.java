@@ -15,8 +15,40 @@ public final class PngEncoder {
 
     /** An image of 8 bits, its rows filtered by {@code filters} in turn, in data chunks of {@code piece} bytes. */
     public static byte[] encode(byte[][] rows, int channels, int piece, int... filters) {
-        byte[] header = header(rows[0].length / channels, rows.length, 8, channels == 3 ? 2 : 6, 0);
+        int color = switch (channels) {
+            case 1 -> 0;
+            case 2 -> 4;
+            case 3 -> 2;
+            default -> 6;
+        };
+        byte[] header = header(rows[0].length / channels, rows.length, 8, color, 0);
         return file(header, deflate(filtered(rows, channels, filters)), piece);
+    }
+
+    /** An image of numbers in {@code rows}, packed to {@code depth} bits: colours of a palette, or grey without one. */
+    static byte[] packed(int[][] rows, int depth, byte... palette) {
+        var bytes = new byte[rows.length][(rows[0].length * depth + 7) / 8];
+        for (int y = 0; y < rows.length; y++) {
+            var bits = new StringBuilder();
+            for (int value : rows[y]) {
+                bits.append(Integer.toBinaryString(1 << depth | value).substring(1));
+            }
+            bits.append("0".repeat(-bits.length() & 7));
+            for (int i = 0; i < bytes[y].length; i++) {
+                bytes[y][i] = (byte) Integer.parseInt(bits.substring(8 * i, 8 * i + 8), 2);
+            }
+        }
+        byte[] header = header(rows[0].length, rows.length, depth, palette.length == 0 ? 0 : 3, 0);
+        byte[] file = file(header, deflate(filtered(bytes, 1, 0, 1, 2, 3, 4)), 1000);
+        if (palette.length == 0) {
+            return file;
+        }
+        byte[] chunk = chunk("PLTE", palette);
+        return ByteBuffer.allocate(file.length + chunk.length)
+                .put(file, 0, 33)
+                .put(chunk)
+                .put(file, 33, file.length - 33)
+                .array();
     }
 
     static byte[] header(int cols, int rows, int depth, int color, int interlace) {

@@ -71,7 +71,7 @@ class PngTest {
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 2, 3, 4})
     void everyFilterIsUndone(int filter) throws IOException {
-        for (int channels : new int[] {3, 4}) {
+        for (int channels : new int[] {1, 2, 3, 4}) {
             for (int cols : new int[] {1, 2, 17, 300}) {
                 byte[][] pixels = pixels(9, cols, channels);
                 assertThat(read(PngEncoder.encode(pixels, channels, 1 << 16, filter)))
@@ -87,6 +87,40 @@ class PngTest {
         byte[][] pixels = pixels(40, 50, 3);
         assertThat(read(PngEncoder.encode(pixels, 3, piece, 4, 3, 2, 1, 0, 0, 2, 4)))
                 .isDeepEqualTo(pixels);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 4, 8})
+    void numbersOfFewBitsAreUnpacked(int depth) throws IOException {
+        var random = new Random(depth);
+        var numbers = new int[7][13];
+        var grey = new byte[7][13];
+        var colours = new byte[7][39];
+        var palette = new byte[3 << depth];
+        random.nextBytes(palette);
+        for (int y = 0; y < 7; y++) {
+            for (int x = 0; x < 13; x++) {
+                int value = random.nextInt(1 << depth);
+                numbers[y][x] = value;
+                grey[y][x] = (byte) Math.round(255.0 * value / ((1 << depth) - 1));
+                System.arraycopy(palette, 3 * value, colours[y], 3 * x, 3);
+            }
+        }
+        byte[] greyFile = PngEncoder.packed(numbers, depth);
+        assertThat(read(greyFile)).isDeepEqualTo(grey);
+        assertThat(Png.size(NAME, greyFile)).isEqualTo(new PixelSize(13, 7, 1));
+        byte[] colourFile = PngEncoder.packed(numbers, depth, palette);
+        assertThat(read(colourFile)).isDeepEqualTo(colours);
+        assertThat(Png.size(NAME, colourFile)).isEqualTo(new PixelSize(13, 7, 3));
+    }
+
+    @Test
+    void coloursThatThePaletteDoesNotHaveAreRefused() {
+        int[][] numbers = {{0, 1, 2}};
+        refused(() -> read(PngEncoder.packed(numbers, 2, (byte) 1, (byte) 2, (byte) 3, (byte) 4, (byte) 5, (byte) 6)))
+                .hasMessageContaining("row 0 has colour 2, but the palette has only 2");
+        refused(() -> read(PngEncoder.packed(numbers, 2, (byte) 1, (byte) 2)))
+                .hasMessageContaining("a palette of 2 bytes, PLTE; from 1 to 256 colours of three bytes");
     }
 
     /** Made with another program: 3 x 2 pixels, Paeth and average. */
@@ -105,7 +139,7 @@ class PngTest {
     @Test
     void rowsAreReadFromAFileWithTheSizeThatWasAsked() throws IOException {
         Path file = Files.write(directory.resolve("a.png"), PngEncoder.encode(pixels(3, 2, 4), 4, 9, 1));
-        var sizes = new ArrayList<Png.Size>();
+        var sizes = new ArrayList<PixelSize>();
         var rows = new ArrayList<byte[]>();
         Png.read(
                 file,
@@ -115,7 +149,7 @@ class PngTest {
                 },
                 (_, samples) -> rows.add(samples.clone()));
 
-        assertThat(sizes).containsExactly(new Png.Size(2, 3, 4));
+        assertThat(sizes).containsExactly(new PixelSize(2, 3, 4));
         assertThat(rows.toArray(byte[][]::new)).isDeepEqualTo(pixels(3, 2, 4));
     }
 
@@ -163,9 +197,13 @@ class PngTest {
         "-1, 4, 8, 2, 0, 4294967295 x 4 pixels",
         "4, -2147483648, 8, 2, 0, 4 x 2147483648 pixels",
         "4, 4, 16, 2, 0, color type 2 with 16 bits is not supported",
-        "4, 4, 8, 0, 0, color type 0 with 8 bits is not supported",
-        "4, 4, 8, 3, 0, color type 3 with 8 bits is not supported",
-        "4, 4, 8, 4, 0, color type 4 with 8 bits is not supported",
+        "4, 4, 16, 0, 0, color type 0 with 16 bits is not supported",
+        "4, 4, 3, 0, 0, color type 0 with 3 bits is not supported",
+        "4, 4, 4, 2, 0, color type 2 with 4 bits is not supported",
+        "4, 4, 4, 4, 0, color type 4 with 4 bits is not supported",
+        "4, 4, 8, 1, 0, color type 1 with 8 bits is not supported",
+        "4, 4, 8, 7, 0, color type 7 with 8 bits is not supported",
+        "4, 4, 8, 3, 0, 'a palette of 0 bytes, PLTE; from 1 to 256 colours'",
         "4, 4, 8, 2, 1, interlaced",
         "2147483647, 2147483647, 8, 6, 0, rows of 2147483647 pixels; 4194304 are possible",
         "5592406, 1, 8, 2, 0, rows of 5592406 pixels; 5592405 are possible",
@@ -282,20 +320,21 @@ class PngTest {
     void mutationsAreReadOrRefused() {
         var random = new Random(SEED);
         byte[] raw = PngEncoder.filtered(PIXELS, 3, 0, 1, 2, 3, 4);
+        byte[] palette = PngEncoder.packed(new int[][] {{0, 1, 1}, {1, 0, 1}}, 1, new byte[6]);
         try (var mutations =
-                new Mutations("PNG", SEED, MalformedFileException.class).allocating(2 * Gunzip.RATIO, 1 << 17)) {
+                new Mutations("PNG", SEED, MalformedFileException.class).allocating(4 * Gunzip.RATIO, 1 << 18)) {
             for (int i = 0; i < MUTATIONS; i++) {
                 byte[] header = PngEncoder.header(4, 5, 8, 2, 0);
                 byte[] bytes = switch (i % 4) {
-                    case 0 -> mutate(FILE, random);
+                    case 0 -> mutate(random.nextInt(4) == 0 ? palette : FILE, random);
                     case 1 -> PngEncoder.file(mutate(header, random), PngEncoder.deflate(raw), 20);
                     case 2 -> PngEncoder.file(header, mutate(PngEncoder.deflate(raw), random), 20);
                     default -> PngEncoder.file(header, PngEncoder.deflate(mutate(raw, random)), 20);
                 };
                 mutations.feed(bytes, NAME + ": ", () -> {
-                    for (byte[] row : read(bytes)) {
-                        assertThat(row.length % 3 == 0 || row.length % 4 == 0).isTrue();
-                    }
+                    PixelSize size = Png.size(NAME, bytes);
+                    byte[][] rows = read(bytes);
+                    assertThat(rows).hasDimensions(size.rows(), size.cols() * size.channels());
                     return true;
                 });
             }

@@ -111,7 +111,7 @@ final class SmallMnist {
     }
 
     /** How often each label occurs. */
-    static int[] histogram(ImageSet set) {
+    static int[] histogram(ExampleSet set) {
         var histogram = new int[set.classes()];
         for (int i = 0; i < set.count(); i++) {
             histogram[set.label(i)]++;

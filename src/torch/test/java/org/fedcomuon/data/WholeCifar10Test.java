@@ -26,7 +26,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 @Tag("whole-cifar10")
 @EnabledIf(value = "wholeSetIsThere", disabledReason = "./fedcomuon data get cifar10 gets what this needs")
 class WholeCifar10Test {
-    private static ImageDataset whole;
+    private static LabelledDataset whole;
 
     static boolean wholeSetIsThere() {
         try {
@@ -54,7 +54,7 @@ class WholeCifar10Test {
     /** As computed by another program, and known to everybody as 0.4914, 0.4822, 0.4465 and 0.2470, 0.2435, 0.2616. */
     @Test
     void theChannelsAreNormalized() {
-        Normalization normalization = Normalization.of(whole.train());
+        Normalization normalization = Normalization.of((ImageSet) whole.train());
         double[] means = {0.49139967861519607, 0.48215840839460783, 0.44653091444546567};
         double[] deviations = {0.24703223246328207, 0.2434851280000556, 0.26158784172796445};
         for (int channel = 0; channel < 3; channel++) {
@@ -102,7 +102,7 @@ class WholeCifar10Test {
         assertThat(Cifar10.load(unpacked).sha256()).isEqualTo(Cifar10.PUBLISHED_SHA256);
     }
 
-    private static List<Integer> histogram(ImageSet set) {
+    private static List<Integer> histogram(ExampleSet set) {
         var histogram = new ArrayList<>(Collections.nCopies(set.classes(), 0));
         for (int i = 0; i < set.count(); i++) {
             histogram.set(set.label(i), histogram.get(set.label(i)) + 1);

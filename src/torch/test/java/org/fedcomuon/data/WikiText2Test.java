@@ -278,9 +278,10 @@ class WikiText2Test {
     @Test
     void aTextWithoutABlockIsRefused() throws IOException {
         refused("train.txt", "one two three".getBytes(StandardCharsets.UTF_8))
-                .hasMessageContaining("4 words, including ends of lines; a block of 4 and the word after it");
+                .hasMessageContaining(
+                        "4 words for training, including ends of lines; a block of 4 and the word after it");
         refused("test.txt", "one two three".getBytes(StandardCharsets.UTF_8))
-                .hasMessageContaining("4 words, including ends of lines");
+                .hasMessageContaining("4 words for testing, including ends of lines");
     }
 
     @Test

@@ -10,10 +10,11 @@ class MemoryEstimateTest {
 
     @Test
     void aRunIsItsClientsVariablesAndItsWorkersEvaluations() {
-        var estimate = new MemoryEstimate(1000, 500_000);
+        var estimate = new MemoryEstimate(1000, 500_000, true);
         assertThat(estimate.bytes(10, 6, 2)).isEqualTo(10 * 6 * 4000 + 2 * 500_000);
         assertThat(estimate.bytes(1, 6, 2)).isEqualTo(6 * 4000 + 500_000); // one worker has nothing to do
-        assertThat(new MemoryEstimate(Integer.MAX_VALUE, 1).bytes(100, 10, 1)).isGreaterThan(8_000_000_000_000L);
+        assertThat(new MemoryEstimate(Integer.MAX_VALUE, 1, true).bytes(100, 10, 1))
+                .isGreaterThan(8_000_000_000_000L);
     }
 
     /** Measured as the growth of a process that evaluates nothing else. */

@@ -1,6 +1,7 @@
 package org.fedcomuon.model;
 
 import java.lang.foreign.Arena;
+import java.util.List;
 import java.util.SplittableRandom;
 import org.bytedeco.pytorch.Tensor;
 import org.fedcomuon.data.TextBlocks;
@@ -34,6 +35,49 @@ enum TinyModels {
                 tokens[i] = random.nextInt(11);
             }
             return Examples.of(new TextBlocks(tokens, 6));
+        }
+    },
+    LAYERS(new Sequential(
+            List.of(3, 9, 9),
+            List.of(
+                    Layer.conv(4, 3).padding(1).stride(2),
+                    Layer.groupNorm(2),
+                    Layer.gelu(),
+                    Layer.residual(Layer.conv(4, 3).padding(1), Layer.tanh(), Layer.conv(4, 1)),
+                    new Layer.MaxPool(3, 1),
+                    Layer.conv(6, 2),
+                    new Layer.AvgPool(2, 1),
+                    Layer.flatten(),
+                    Layer.layerNorm(),
+                    Layer.dense(7),
+                    Layer.relu(),
+                    Layer.dense(4)),
+            4)) {
+        @Override
+        Examples examples(int count) {
+            return images(count, 9, 4);
+        }
+    },
+    TOKENS(new Sequential(
+            List.of(5),
+            List.of(
+                    Layer.embedding(11, 8),
+                    Layer.positions(),
+                    Layer.dropout(0.2),
+                    Layer.attention(2).hidden(6).dropout(0.1),
+                    Layer.attention(4).causal(true),
+                    Layer.layerNorm(),
+                    Layer.meanTokens(),
+                    Layer.dense(4)),
+            4)) {
+        @Override
+        Examples examples(int count) {
+            var random = new SplittableRandom(7);
+            var words = new float[5 * count]; // numbers of any type
+            for (int i = 0; i < words.length; i++) {
+                words[i] = random.nextInt(11);
+            }
+            return Examples.of(words, random.ints(count, 0, 4).toArray(), 5);
         }
     };
 
