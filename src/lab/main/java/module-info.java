@@ -11,15 +11,17 @@ module org.fedcomuon.lab {
 
     exports org.fedcomuon.cli to
             org.fedcomuon.bench;
-    exports org.fedcomuon.experiment to
-            org.fedcomuon.bench;
+    exports org.fedcomuon.experiment;
 
     uses org.fedcomuon.cli.Subcommand;
+    uses org.fedcomuon.experiment.ChoiceProvider;
     uses org.fedcomuon.experiment.TrainingEngine;
 
     provides org.fedcomuon.experiment.TrainingEngine with
             org.fedcomuon.experiment.LocalTraining,
             org.fedcomuon.experiment.MpiTraining;
+    provides org.fedcomuon.federation.RunRecorder.Page with
+            org.fedcomuon.report.RecordedPage;
 
     opens org.fedcomuon.cli to
             info.picocli;

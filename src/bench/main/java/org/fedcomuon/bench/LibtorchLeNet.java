@@ -1,5 +1,6 @@
 package org.fedcomuon.bench;
 
+import java.util.OptionalLong;
 import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptional;
@@ -41,7 +42,7 @@ final class LibtorchLeNet implements Network {
     }
 
     @Override
-    public long activations(int batch) {
+    public OptionalLong activations(int batch) {
         return ours.activations(batch);
     }
 

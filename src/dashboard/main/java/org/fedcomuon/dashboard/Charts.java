@@ -52,10 +52,11 @@ final class Charts {
     private static final List<Kind> KINDS = List.of(
             Kind.of("loss", false, "(^|_)loss(_|$)"),
             Kind.of("accuracy", true, "accuracy$"),
+            Kind.of("AUC", true, "_auc$"),
             Kind.of("objective", false, "objective$"),
             Kind.of("perplexity", false, "perplexity$"));
 
-    private static final Pattern KIND = Pattern.compile("_?(loss|accuracy|objective|perplexity)");
+    private static final Pattern KIND = Pattern.compile("_?(loss|accuracy|auc|objective|perplexity)");
 
     /** A metric looks the same in every chart. */
     private static final List<String> ORDER = List.of("train", "test", "train_objective", "worst", "train_loss_pooled");
@@ -90,7 +91,9 @@ final class Charts {
     }
 
     private String rounds() {
-        if (courses.rounds().isEmpty() && !courses.evaluations().isEmpty()) {
+        // Without rounds, or with several inner values, which are no losses, only evaluations have something to show.
+        if (courses.rounds().stream().noneMatch(one -> Scale.drawable(one.mean()))
+                && !courses.evaluations().isEmpty()) {
             return "";
         }
         var outline = new ArrayList<Plot.Point>();
@@ -271,6 +274,10 @@ final class Charts {
                     .map(column -> point("client " + name, column.step(), column.row(client)))
                     .toList();
             series.add(Series.of(name, name, Look.of(row, false), points, false));
+        }
+        if (courses.columns().stream()
+                .allMatch(column -> IntStream.range(0, rows).allMatch(row -> Float.isNaN(column.row(row))))) {
+            return "";
         }
         return figure(
                 "clients-over-time",

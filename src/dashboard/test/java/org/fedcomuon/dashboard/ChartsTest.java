@@ -42,7 +42,7 @@ class ChartsTest {
     }
 
     private static void evaluate(History history, long step, Map<String, Double> metrics) {
-        history.evaluation(new Evaluation(step, step, metrics, 0, 0, 0, 0, 0, 0, 0));
+        history.evaluation(new Evaluation(step, step, metrics, List.of(), 0, 0, 0, 0, 0, 0, 0));
     }
 
     private static Map<String, Element> figures(History history, Charts.Choices choices) throws Exception {
@@ -80,6 +80,15 @@ class ChartsTest {
         Map<String, Element> figures = figures(new History("", Map.of(), 0), Charts.Choices.NONE);
         assertThat(figures).containsOnlyKeys("chart-rounds");
         assertThat(texts(figures.get("chart-rounds"), "b")).containsExactly("–");
+    }
+
+    /** With several inner values there are no losses of rounds. */
+    @Test
+    void roundsWithoutLossesHaveNoChart() throws Exception {
+        History history = history(2);
+        round(history, 0, Double.NaN, Double.NaN);
+        evaluate(history, 1, Map.of("test_auc", 0.5));
+        assertThat(figures(history, Charts.Choices.NONE)).containsOnlyKeys("chart-AUC");
     }
 
     @Test

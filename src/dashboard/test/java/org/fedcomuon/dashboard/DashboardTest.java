@@ -85,7 +85,7 @@ class DashboardTest {
     }
 
     private static Evaluation evaluation(long step, double value) {
-        return new Evaluation(step, step / TAU, Map.of("train_loss", value), 0, 0, 0, 0, 0, 0, 0);
+        return new Evaluation(step, step / TAU, Map.of("train_loss", value), List.of(), 0, 0, 0, 0, 0, 0, 0);
     }
 
     private static JsonNode history(Dashboard dashboard) throws IOException {

@@ -51,12 +51,20 @@ final class Failures implements IParameterExceptionHandler, IExecutionExceptionH
 
     int report(Throwable error) {
         Verdict verdict = judge(error);
-        err.println("fedcomuon: " + withoutFrames(verdict.message()).strip().replaceAll("\\s*\\R\\s*", "; "));
+        err.println("fedcomuon: " + text(error, withoutFrames(verdict.message()).strip()));
         if (verbose) {
             error.printStackTrace(err);
         }
         err.flush();
         return verdict.exitCode();
+    }
+
+    /** Returns a message as one line, except that several mistakes of a configuration have a line each. */
+    private static String text(Throwable error, String message) {
+        return error instanceof ConfigurationException e && e.mistakes().size() > 1
+                ? message.substring(0, message.indexOf(e.mistakes().getFirst())).strip()
+                        + e.mistakes().stream().map("%n  %s"::formatted).collect(joining())
+                : message.replaceAll("\\s*\\R\\s*", "; ");
     }
 
     private record Verdict(int exitCode, String message) {}
@@ -78,7 +86,9 @@ final class Failures implements IParameterExceptionHandler, IExecutionExceptionH
             case DeviceException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             case FetchException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             case FileSystemException e when e.getReason() != null -> new Verdict(RUN_FAILED, e.getMessage());
-            case UncheckedIOException e when e.getCause() instanceof FileSystemException -> judge(e.getCause());
+            case UncheckedIOException e
+            when e.getCause() instanceof FileSystemException || e.getCause() instanceof MalformedFileException ->
+                judge(e.getCause());
             default ->
                 // Messages of other exceptions are rarely sufficient: that of NoSuchFileException is only the path.
                 new Verdict(RUN_FAILED, withoutFrames(error.toString()) + " (--verbose shows where)");

@@ -28,6 +28,7 @@ import picocli.CommandLine.Spec;
             OrthogonalizeCommand.class,
             CompareCommand.class,
             ReportCommand.class,
+            ExportCommand.class,
             ReproduceCommand.class,
             DataCommand.class,
             Main.RunCommand.class,

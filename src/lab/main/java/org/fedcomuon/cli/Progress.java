@@ -4,6 +4,7 @@ import java.io.Console;
 import java.io.PrintWriter;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.regex.Pattern;
 import org.fedcomuon.federation.Evaluation;
 import org.fedcomuon.federation.Listener;
 import org.fedcomuon.method.ClientFault;
@@ -14,6 +15,10 @@ import org.fedcomuon.method.ClientFault;
  * of a benchmark but no more than one in ten seconds.
  */
 public final class Progress implements Listener {
+    /** The metrics of a line; a run has three to five of them. */
+    private static final Pattern SHOWN = Pattern.compile(
+            "test_.*|train_loss|train_auc|excess_objective|solution_distance|worst_client_(accuracy|auc)");
+
     private static final int WIDTH = 24;
     private static final long REDRAW_NANOS = 100_000_000;
     private static final long LINES_APART_NANOS = 10_000_000_000L;
@@ -121,7 +126,7 @@ public final class Progress implements Listener {
     public void onEvaluation(Evaluation evaluation) {
         var text = new StringBuilder();
         evaluation.metrics().forEach((name, value) -> {
-            if (name.startsWith("test_") || name.equals("train_loss") || name.equals("worst_client_accuracy")) {
+            if (SHOWN.matcher(name).matches()) {
                 text.append(String.format(Locale.ROOT, "%s %.4f  ", name, value));
             }
         });

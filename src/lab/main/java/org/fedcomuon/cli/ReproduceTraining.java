@@ -22,6 +22,8 @@ final class ReproduceTraining {
     private static final List<String> METRICS = List.of(
             "test_accuracy",
             "test_perplexity",
+            "test_auc",
+            "worst_client_auc",
             "test_loss",
             "train_loss",
             "worst_client_accuracy",
@@ -62,7 +64,7 @@ final class ReproduceTraining {
         return METRICS.stream()
                 .filter(metric -> outcomes.stream()
                         .flatMap(outcome -> outcome.runs().stream())
-                        .anyMatch(run -> metric.equals("unsteadiness")
+                        .anyMatch(run -> Claim.value(run, metric).stream().anyMatch(value -> !Double.isNaN(value))
                                 || run.evaluations().stream()
                                         .anyMatch(evaluation ->
                                                 evaluation.metrics().containsKey(metric))))

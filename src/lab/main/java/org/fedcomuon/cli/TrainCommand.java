@@ -1,7 +1,6 @@
 package org.fedcomuon.cli;
 
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -17,6 +16,7 @@ import org.fedcomuon.experiment.Configuration;
 import org.fedcomuon.experiment.Preset;
 import org.fedcomuon.experiment.Training;
 import org.fedcomuon.experiment.TrainingEngine;
+import org.fedcomuon.federation.RunFiles;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -120,6 +120,19 @@ final class TrainCommand implements Callable<Integer> {
             description = "The number of threads; all cores by default. Never changes the result.")
     private Optional<Integer> threads = Optional.empty();
 
+    @Option(
+            names = "--init",
+            paramLabel = "FILE",
+            description = "The initial weights, a .safetensors file; --set initNames=BLOCK=TENSOR,... maps names.")
+    private Optional<String> init = Optional.empty();
+
+    @Option(
+            names = "--class-path",
+            paramLabel = "JARS",
+            description = "Jars and directories of classes, separated by colons, with methods, models, data sets,"
+                    + " splits or objectives of your own.")
+    private Optional<String> classPath = Optional.empty();
+
     @Option(names = "--data-dir", paramLabel = "DIR", description = "The directory of your own data files.")
     private Optional<Path> dataDirectory = Optional.empty();
 
@@ -155,6 +168,14 @@ final class TrainCommand implements Callable<Integer> {
         dashboardOptions.check();
         String clusterName = cluster.orElse(TrainingEngine.LOCAL);
         TrainingEngine engine = TrainingEngine.of(clusterName);
+        try (OwnClasses own = OwnClasses.open(classPath)) {
+            own.require(engine, clusterName);
+            train(engine, clusterName);
+        }
+        return 0;
+    }
+
+    private void train(TrainingEngine engine, String clusterName) throws IOException, InterruptedException {
         Configuration configuration = configuration();
         var job = new TrainingEngine.Job(
                 clusterName,
@@ -184,7 +205,6 @@ final class TrainCommand implements Callable<Integer> {
                 display.close();
             }
         });
-        return 0;
     }
 
     private OptionalLong memoryLimitBytes() {
@@ -204,6 +224,7 @@ final class TrainCommand implements Callable<Integer> {
         given.put("participation", participation);
         given.put("orthogonalizer", orthogonalizer);
         given.put("checkpointEvery", checkpointEvery);
+        given.put("init", init);
         given.forEach((name, value) -> value.ifPresent(text -> {
             if (changes.put(name, text) != null) {
                 throw new UsageException("%s is given twice, by its own option and by --set".formatted(name));
@@ -233,12 +254,7 @@ final class TrainCommand implements Callable<Integer> {
             }
             return out.get();
         }
-        String name = configuration.directoryName();
-        Path directory = Path.of("runs", name);
-        for (int i = 2; Files.exists(directory); i++) {
-            directory = Path.of("runs", name + "-" + i);
-        }
-        return directory;
+        return RunFiles.unused(Path.of("runs", configuration.directoryName()));
     }
 
     private interface Work {

@@ -10,11 +10,9 @@ import java.util.Map;
 import java.util.Optional;
 import org.fedcomuon.dashboard.Dashboard;
 import org.fedcomuon.experiment.Configuration;
-import org.fedcomuon.experiment.RunRecord;
 import org.fedcomuon.experiment.Training;
 import org.fedcomuon.experiment.TrainingEngine;
 import org.fedcomuon.federation.Listener;
-import org.fedcomuon.report.TrainPage;
 import picocli.CommandLine;
 
 /**
@@ -63,15 +61,13 @@ final class TrainDisplay {
                 .orElse("fedcomuon: ending; there is no checkpoint yet")));
     }
 
-    /** Writes the report of a run that has ended, and prints its last metrics. */
+    /** Prints the last metrics of a run that has ended, and where its page is. */
     void report() throws IOException {
         endProgress();
         if (directory.isPresent()) {
             Path run = directory.get();
-            Path page = run.resolve("report.html");
-            WholeFile.write("--out", page, TrainPage.html(List.of(RunRecord.read(run))));
             print(Training.summaryOf(run), run);
-            out.println(page);
+            out.println(run.resolve("report.html"));
             out.flush();
         }
     }
@@ -102,6 +98,11 @@ final class TrainDisplay {
         for (String name : List.of(
                 "test_accuracy",
                 "test_perplexity",
+                "test_auc",
+                "worst_client_auc",
+                "test_objective",
+                "solution_distance",
+                "excess_objective",
                 "test_loss",
                 "worst_client_accuracy",
                 "worst_client_loss",

@@ -3,7 +3,7 @@ package org.fedcomuon.cli;
 import java.io.IOException;
 import java.nio.file.Path;
 import org.fedcomuon.file.MalformedFileException;
-import org.fedcomuon.internal.file.AtomicFile;
+import org.fedcomuon.format.AtomicFile;
 
 /** Writes files that the user has named by an option; error messages name the option. */
 public final class WholeFile {

@@ -2,8 +2,11 @@ package org.fedcomuon.experiment;
 
 import java.util.List;
 
-/** An entry that a configuration chooses by its name, such as the model {@code vit}. Immutable. */
-interface Choice {
+/**
+ * An entry that a configuration chooses by its name, such as the model {@code vit}. Called by many threads;
+ * implementations are immutable.
+ */
+public interface Choice {
     /** Returns the value of the setting that chooses it. */
     String name();
 

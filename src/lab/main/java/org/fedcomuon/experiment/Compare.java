@@ -25,6 +25,8 @@ import org.fedcomuon.linalg.ScaleRule;
 /**
  * Compares exact orthogonalization with Newton-Schulz, with every coefficient set and in the Gram form, on matrices
  * whose singular values are evenly spaced on a logarithmic scale from 1 down to 1 / condition.
+ *
+ * <p>Not thread-safe.
  */
 public final class Compare {
     private static final int WARM_UP = 2;

@@ -2,19 +2,26 @@ package org.fedcomuon.experiment;
 
 import static java.util.stream.Collectors.joining;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collection;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Set;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.Precision;
 import org.fedcomuon.federation.Federation;
+import org.fedcomuon.format.Npy;
 import org.fedcomuon.linalg.Auto;
 import org.fedcomuon.linalg.Coefficients;
 import org.fedcomuon.linalg.ExactSvd;
@@ -36,50 +43,71 @@ public final class Configuration {
     /** A file name has at most 255 bytes and a character up to four, and method and seed need space too. */
     private static final int LONGEST_NAME = 50;
 
-    /** The settings of every run, in the order of {@code config.yaml}. */
-    private static final Map<String, Setting> GENERAL = byName(List.of(
-            Setting.text("preset"),
-            MethodChoice.ALL.setting(),
-            Setting.integer("seed", Long.MIN_VALUE, Long.MAX_VALUE),
-            DataChoice.ALL.setting(),
-            ModelChoice.ALL.setting(),
-            SplitChoice.ALL.setting().withDefault("imbalanced"),
-            ObjectiveChoice.ALL.setting().withDefault("robust"),
-            Setting.integer("clients", 1, 100_000),
-            Setting.count("batch"),
-            Setting.number("lambda", 0, 1e6),
-            Setting.number("exponentCap", 0, 60),
-            Setting.count("iterations"),
-            Setting.count("tau"),
-            Setting.number("participation", 0, 1),
-            Setting.oneOf("weighting", List.of("uniform", "examples")),
-            Setting.oneOf("onFault", List.of("fail", "drop")),
-            Setting.integer("evaluateEvery", 0, Setting.MANY),
-            Setting.integer("judgedTrain", 0, Setting.MANY).withDefault("0"),
-            Setting.integer("judgedTest", 0, Setting.MANY).withDefault("0"),
-            Setting.count("checkpointEvery"),
-            Setting.oneOf(
-                            "exchange",
-                            Arrays.stream(Federation.ExchangeKind.values())
-                                    .map(Federation.ExchangeKind::toString)
-                                    .toList())
-                    .withDefault(Federation.ExchangeKind.ORDERED.toString()),
-            Setting.oneOf("orthogonalizer", List.of("exact", "newton-schulz", "gram", "auto")),
-            new Setting(
-                    "coefficients", "one of %s, or your own".formatted(String.join(", ", Coefficients.NAMES)), text -> {
-                        Coefficients.parse(text, Optional.empty());
-                        return text;
-                    }),
-            Setting.integer("schulzSteps", 1, 100),
-            Setting.oneOf("precision", List.of("fp32", "tf32", "bf16"))
-                    .withDefault(Precision.FP32.toString()), // the only precision of a CPU
-            Setting.oneOf("scale", List.of("none", "aspect", "rms")),
-            Setting.oneOf("vectorRule", List.of("normalized", "plain")),
-            Setting.notNegative("vectorRate")));
+    /** Returns the settings of every run, in the order of {@code config.yaml}. */
+    static Map<String, Setting> general() {
+        return byName(List.of(
+                Setting.text("preset"),
+                MethodChoice.ALL.setting(),
+                Setting.integer("seed", Long.MIN_VALUE, Long.MAX_VALUE).withDefault("42"),
+                DataChoice.ALL.setting(),
+                DataChoice.POSITIVES,
+                ModelChoice.ALL.setting(),
+                SplitChoice.ALL.setting().withDefault("iid"),
+                Objectives.ALL.setting().withDefault("robust"),
+                Setting.integer("clients", 1, 100_000).withDefault("10"),
+                Setting.count("batch").withDefault("20"),
+                Setting.count("iterations").withDefault("500"),
+                Setting.count("tau").withDefault("5"),
+                Setting.number("participation", 0, 1).withDefault("1"),
+                Setting.oneOf("weighting", List.of("uniform", "examples")).withDefault("uniform"),
+                Setting.oneOf("onFault", List.of("fail", "drop")).withDefault("fail"),
+                Setting.integer("evaluateEvery", 0, Setting.MANY).withDefault("25"),
+                Setting.integer("judgedTrain", 0, Setting.MANY).withDefault("0"),
+                Setting.integer("judgedTest", 0, Setting.MANY).withDefault("0"),
+                Setting.count("checkpointEvery").withDefault("10"),
+                Setting.oneOf(
+                                "exchange",
+                                Arrays.stream(Federation.ExchangeKind.values())
+                                        .map(Federation.ExchangeKind::toString)
+                                        .toList())
+                        .withDefault(Federation.ExchangeKind.ORDERED.toString()),
+                Setting.oneOf("orthogonalizer", List.of("exact", "newton-schulz", "gram", "auto"))
+                        .withDefault("newton-schulz"),
+                new Setting(
+                                "coefficients",
+                                "one of %s, or your own".formatted(String.join(", ", Coefficients.NAMES)),
+                                text -> {
+                                    Coefficients.parse(text, Optional.empty());
+                                    return text;
+                                })
+                        .withDefault("jordan"),
+                Setting.path("init").optional(),
+                InitialNames.SETTING,
+                Setting.integer("schulzSteps", 1, 100).withDefault("5"),
+                Setting.oneOf("precision", List.of("fp32", "tf32", "bf16"))
+                        .withDefault(Precision.FP32.toString()), // the only precision of a CPU
+                Setting.oneOf("scale", List.of("none", "aspect", "rms")).withDefault("none"),
+                Setting.oneOf("vectorRule", List.of("normalized", "plain")).withDefault("normalized"),
+                Setting.notNegative("vectorRate").withDefault("1"),
+                Setting.flag("nesterov").withDefault("false"),
+                Setting.notNegative("weightDecay").withDefault("0"),
+                Setting.oneOf("adamw", List.of("none", "vectors", "vectors+ends"))
+                        .withDefault("none"),
+                Setting.notNegative("adamwRate").withDefault("0.1"), // of eta: 0.001 where Muon has 0.01
+                new Setting("blockRates", "none, or PATTERN=RATE;PATTERN=RATE;...", MuonSettings::canonicalRates)
+                        .withDefault(MuonSettings.NONE),
+                Setting.count("splitHeads").withDefault("1")));
+    }
 
     /** The parts of a problem: the kinds whose choices have their own settings that checkpoints depend on. */
     private static final List<Registry<? extends Choice>> OF_PROBLEM =
-            List.of(DataChoice.ALL, ModelChoice.ALL, SplitChoice.ALL, ObjectiveChoice.ALL);
+            List.of(DataChoice.ALL, ModelChoice.ALL, SplitChoice.ALL, Objectives.ALL);
+
+    /** All kinds of choices: the settings of a run depend on them. */
+    private static final List<Registry<? extends Choice>> KINDS =
+            List.of(DataChoice.ALL, ModelChoice.ALL, SplitChoice.ALL, Objectives.ALL, MethodChoice.ALL);
+
+    private static final String DEFAULT_METHOD = "fedcomuon";
 
     private final Map<String, String> values;
 
@@ -97,44 +125,143 @@ public final class Configuration {
      * Returns a preset with some of its settings changed.
      *
      * @param changes values by name; where they name a method, the settings of the preset for that method apply
-     * @throws ConfigurationException naming what is unknown, missing or out of range
+     * @throws ConfigurationException naming all that is unknown, missing or out of range
      */
     public static Configuration of(Preset preset, Map<String, String> changes) {
-        String method = changes.getOrDefault("method", preset.settings().getOrDefault("method", "fedcomuon"));
-        MethodChoice choice = MethodChoice.ALL.get(method);
-        Map<String, String> given = given(preset, method, changes);
+        var mistakes = new ArrayList<>(preset.mistakes());
+        String method = changes.getOrDefault("method", preset.setting("method").orElse(DEFAULT_METHOD));
+        Given given = Given.of(preset, method, changes, mistakes);
 
         // The possible settings depend on the method and on the parts of the problem.
-        var possible = new LinkedHashMap<>(GENERAL);
-        for (Registry<? extends Choice> registry : OF_PROBLEM) {
-            Setting setting = GENERAL.get(registry.kind());
-            String name = given.getOrDefault(setting.name(), setting.defaultValue());
+        var possible = new LinkedHashMap<>(general());
+        var unknown = new HashSet<String>(); // kinds whose choice is not known, and so not its settings either
+        for (Registry<? extends Choice> registry : KINDS) {
+            Setting setting = possible.get(registry.kind());
+            String name = given.value(setting);
             if (!name.isEmpty()) {
-                possible.putAll(byName(registry.get(setting.check(name)).settings()));
+                attempt(() -> registry.get(setting.check(name)), mistakes)
+                        .ifPresentOrElse(
+                                choice -> possible.putAll(byName(choice.settings())),
+                                () -> unknown.add(registry.kind()));
             }
         }
-        possible.putAll(byName(choice.settings()));
-        for (String name : given.keySet()) {
-            if (!possible.containsKey(name)) {
-                throw new ConfigurationException(unknown(name, choice, possible.keySet()));
+        for (String name : given.own()) {
+            boolean explained = KINDS.stream()
+                    .anyMatch(registry -> unknown.contains(registry.kind())
+                            && having(name, registry).findAny().isPresent());
+            if (!possible.containsKey(name) && !explained && !given.isLeftOver(name)) {
+                mistakes.add(unknown(name, method, possible.keySet()));
             }
         }
         var values = new LinkedHashMap<String, String>();
         possible.forEach((name, setting) -> {
-            String value = given.getOrDefault(name, setting.defaultValue());
-            if (value.isEmpty()) {
-                throw new ConfigurationException("%s is not set for method '%s' in preset '%s'; use --set %s=..."
-                        .formatted(name, method, preset.name(), name));
+            String value = given.value(setting);
+            if (!value.isEmpty()) {
+                if (!unknown.contains(name)) {
+                    attempt(() -> setting.check(value), mistakes).ifPresent(checked -> values.put(name, checked));
+                }
+            } else if (setting.need() == Setting.Need.REQUIRED
+                    && preset.unread().stream().noneMatch(key -> name.equals(key) || name.startsWith(key + "."))) {
+                mistakes.add("%s is not set for method '%s' in preset '%s'; use --set %s=..., with %s"
+                        .formatted(name, method, preset.name(), name, setting.range()));
             }
-            values.put(name, setting.check(value));
         });
-        var configuration = new Configuration(values);
-        try {
-            configuration.method().validate(configuration.iterations(), configuration.integer("tau"));
-        } catch (IllegalArgumentException e) {
-            throw new ConfigurationException(String.valueOf(e.getMessage()), e);
+        if (mistakes.isEmpty()) {
+            var configuration = new Configuration(values);
+            try {
+                configuration.method().validate(configuration.iterations(), configuration.integer("tau"));
+                return configuration;
+            } catch (IllegalArgumentException | ConfigurationException e) {
+                mistakes.add(String.valueOf(e.getMessage()));
+            }
         }
-        return configuration;
+        mistakes.addAll(new Configuration(values).missingFiles()); // which would be the next message
+        throw ConfigurationException.of(preset.name(), mistakes);
+    }
+
+    /** Returns a value, or notes why there is none. */
+    private static <T> Optional<T> attempt(Supplier<T> work, List<String> mistakes) {
+        try {
+            return Optional.of(work.get());
+        } catch (ConfigurationException e) {
+            mistakes.addAll(e.lines());
+            return Optional.empty();
+        }
+    }
+
+    /**
+     * All values that are given.
+     *
+     * @param values of the presets, the most general first: its settings, those for the method, those for the method in
+     *     a case; then the changes
+     * @param own the names whose value is not inherited from a preset that is extended
+     * @param changes by the user, of this preset
+     */
+    private record Given(Map<String, String> values, Set<String> own, Map<String, String> changes) {
+        static Given of(Preset preset, String method, Map<String, String> changes, List<String> mistakes) {
+            var values = new LinkedHashMap<String, String>();
+            var own = new LinkedHashSet<String>();
+            for (Preset each : preset.lineage()) {
+                own.clear();
+                var layer = new LinkedHashMap<>(each.settings());
+                layer.putAll(each.methods().getOrDefault(method, Map.of()));
+                var all = new LinkedHashMap<>(values);
+                all.putAll(layer);
+                all.putAll(changes);
+                for (Preset.Case where : each.cases()) {
+                    String value = all.getOrDefault(where.setting(), "");
+                    attempt(() -> setting(where.setting()), mistakes).ifPresent(setting -> {
+                        if (!value.isEmpty() && isSame(setting, value, where.value())) {
+                            layer.putAll(where.methods().getOrDefault(method, Map.of()));
+                        }
+                    });
+                }
+                values.putAll(layer);
+                own.addAll(layer.keySet());
+            }
+            values.putAll(changes);
+            own.addAll(changes.keySet());
+            values.put("preset", preset.name());
+            values.put("method", method);
+            return new Given(values, own, changes);
+        }
+
+        /** Compares two values in their canonical form; one that has none is reported where it is used. */
+        private static boolean isSame(Setting setting, String a, String b) {
+            try {
+                return setting.check(a).equals(setting.check(b));
+            } catch (ConfigurationException e) {
+                return false;
+            }
+        }
+
+        /**
+         * Returns whether a value is there for a choice that the user has changed, such as {@code lambda} after
+         * {@code --set objective=mean}; a name that no choice has is a mistake all the same.
+         */
+        boolean isLeftOver(String name) {
+            return !changes.containsKey(name)
+                    && KINDS.stream()
+                            .anyMatch(registry -> changes.containsKey(registry.kind())
+                                    && having(name, registry).findAny().isPresent());
+        }
+
+        String value(Setting setting) {
+            return values.getOrDefault(setting.name(), setting.defaultValue());
+        }
+    }
+
+    /** Returns whether a setting of any choice is a path. */
+    static boolean isPath(String name) {
+        return settings().anyMatch(setting -> setting.isPath() && setting.name().equals(name));
+    }
+
+    private static Stream<Setting> settings() {
+        return Stream.concat(
+                general().values().stream(),
+                KINDS.stream()
+                        .flatMap(registry -> registry.entries().stream())
+                        .flatMap(choice -> choice.settings().stream()));
     }
 
     /**
@@ -150,54 +277,33 @@ public final class Configuration {
         return "%s-%s-%d".formatted(last.isEmpty() ? "run" : last.substring(0, end), methodName(), seed());
     }
 
-    /**
-     * Returns all values that are given: by the preset, for the method, for the method in a case of the preset, by
-     * changes.
-     */
-    private static Map<String, String> given(Preset preset, String method, Map<String, String> changes) {
-        var given = new LinkedHashMap<String, String>();
-        given.putAll(preset.settings());
-        given.putAll(preset.methods().getOrDefault(method, Map.of()));
-        var all = new LinkedHashMap<>(given);
-        all.putAll(changes);
-        for (Preset.Case where : preset.cases()) {
-            String value = all.getOrDefault(where.setting(), "");
-            Setting setting = setting(where.setting());
-            if (!value.isEmpty() && setting.check(value).equals(setting.check(where.value()))) {
-                given.putAll(where.methods().getOrDefault(method, Map.of()));
-            }
-        }
-        given.putAll(changes);
-        given.put("preset", preset.name());
-        given.put("method", method);
-        return given;
-    }
-
     private static Setting setting(String name) {
-        return Stream.concat(
-                        Stream.of(GENERAL.values()),
-                        Stream.concat(OF_PROBLEM.stream(), Stream.of(MethodChoice.ALL))
-                                .flatMap(registry -> registry.entries().stream())
-                                .map(Choice::settings))
-                .flatMap(Collection::stream)
+        return settings()
                 .filter(setting -> setting.name().equals(name))
                 .findFirst()
-                .orElseThrow(() -> new ConfigurationException(Nearest.unknown("setting", name, GENERAL.keySet())));
+                .orElseThrow(() -> new ConfigurationException(
+                        Nearest.unknown("setting", name, general().keySet())));
     }
 
     /** Explains why a setting is not one of this run. */
-    private static String unknown(String name, MethodChoice method, Set<String> possible) {
-        String others =
-                OF_PROBLEM.stream().flatMap(registry -> having(name, registry)).collect(joining(" or "));
-        if (!others.isEmpty()) {
-            return "%s is not a setting of this run; it requires %s".formatted(name, others);
+    private static String unknown(String name, String method, Set<String> possible) {
+        if (OF_PROBLEM.stream()
+                .anyMatch(registry -> having(name, registry).findAny().isPresent())) {
+            return "%s is not a setting of this run; it requires %s"
+                    .formatted(
+                            name,
+                            KINDS.stream()
+                                    .flatMap(registry -> having(name, registry))
+                                    .collect(joining(" or ")));
         }
         return having(name, MethodChoice.ALL).findAny().isPresent()
                 ? "method '%s' has no %s; it has %s"
                         .formatted(
-                                method.name(),
+                                method,
                                 name,
-                                method.settings().stream().map(Setting::name).collect(joining(", ")))
+                                MethodChoice.ALL.get(method).settings().stream()
+                                        .map(Setting::name)
+                                        .collect(joining(", ")))
                 : Nearest.unknown("setting", name, possible);
     }
 
@@ -223,25 +329,56 @@ public final class Configuration {
         return value;
     }
 
-    int integer(String name) {
+    /** Returns whether it has a setting: one that need not be given may be missing. */
+    public boolean has(String name) {
+        return values.containsKey(name);
+    }
+
+    /** Returns a setting that is a path; empty where it is not given. */
+    public Optional<Path> path(String name) {
+        return Optional.ofNullable(values.get(name)).map(Path::of);
+    }
+
+    /** Returns a line for every setting that names a file or a directory that does not exist. */
+    List<String> missingFiles() {
+        return settings()
+                .filter(Setting::isPath)
+                .map(Setting::name)
+                .distinct()
+                .flatMap(name -> path(name).stream()
+                        .filter(file -> !Files.exists(Npy.file(file)))
+                        .map(file -> "%s = %s: no such file or directory".formatted(name, Npy.file(file))))
+                .toList();
+    }
+
+    /** Returns a setting that is a whole number. */
+    public int integer(String name) {
         return Integer.parseInt(text(name));
     }
 
-    double number(String name) {
+    /** Returns a setting that is a number. */
+    public double number(String name) {
         return Double.parseDouble(text(name));
     }
 
-    boolean flag(String name) {
+    /** Returns a setting that is true or false. */
+    public boolean flag(String name) {
         return Boolean.parseBoolean(text(name));
     }
 
-    Schedule schedule(String name) {
+    /** Returns a setting that may change from step to step. */
+    public Schedule schedule(String name) {
         return Schedule.parse(text(name));
     }
 
     /** Returns the number of local steps T. */
     public long iterations() {
         return Long.parseLong(text("iterations"));
+    }
+
+    /** Returns the number of clients; empty where the data say it, as a split by a column allows. */
+    public OptionalInt clients() {
+        return has("clients") ? OptionalInt.of(integer("clients")) : OptionalInt.empty();
     }
 
     /** Returns the seed of W0, of the split and of all samples. */
@@ -265,8 +402,8 @@ public final class Configuration {
     }
 
     /** Returns the number of gradient evaluations of all clients in {@code steps} steps, with full participation. */
-    long gradientEvaluations(long steps) {
-        return steps * chosen(MethodChoice.ALL).gradients() * integer("clients");
+    long gradientEvaluations(long steps, int clients) {
+        return steps * chosen(MethodChoice.ALL).gradients() * clients;
     }
 
     Federation.ExchangeKind exchange() {
@@ -282,13 +419,14 @@ public final class Configuration {
     }
 
     /**
-     * Returns the network without data.
+     * Returns a network that is made for one kind of data, without data.
      *
      * @param classes the number of classes of a prediction: those of images, or the vocabulary
      */
     @SuppressWarnings("exports") // users of networks have libtorch; others must not need it
     public Network network(int classes) {
-        return chosen(ModelChoice.ALL).factory().network(this, classes);
+        ModelChoice model = chosen(ModelChoice.ALL);
+        return model.factory().network(this, model.input().orElseThrow(), classes);
     }
 
     /**
@@ -297,21 +435,27 @@ public final class Configuration {
      */
     Map<String, String> problem() {
         var all = new LinkedHashMap<String, String>();
-        for (String name : List.of("model", "split", "objective", "batch", "lambda", "exponentCap")) {
-            all.put(name, text(name));
+        for (String name : List.of("model", "split", "objective", "batch", "positives")) {
+            if (has(name)) {
+                all.put(name, text(name));
+            }
         }
         for (Registry<? extends Choice> registry : OF_PROBLEM) {
-            chosen(registry).settings().forEach(setting -> all.put(setting.name(), text(setting.name())));
+            chosen(registry).settings().stream()
+                    .filter(setting -> has(setting.name()) && !setting.isPath()) // files are compared by their content
+                    .forEach(setting -> all.put(setting.name(), text(setting.name())));
         }
         return all;
     }
 
-    private Muon muon() {
-        return new Muon(
-                orthogonalizer(),
-                ScaleRule.valueOf(text("scale").toUpperCase(Locale.ROOT)),
-                Device.StepRule.valueOf(text("vectorRule").toUpperCase(Locale.ROOT)),
-                number("vectorRate"));
+    Muon muon() {
+        return MuonSettings.options(
+                this,
+                new Muon(
+                        orthogonalizer(),
+                        ScaleRule.valueOf(text("scale").toUpperCase(Locale.ROOT)),
+                        Device.StepRule.valueOf(text("vectorRule").toUpperCase(Locale.ROOT)),
+                        number("vectorRate")));
     }
 
     Orthogonalizer orthogonalizer() {

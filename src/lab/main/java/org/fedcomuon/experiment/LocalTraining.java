@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.util.Optional;
 import java.util.function.Supplier;
 
-/** Training of all clients in this process. */
+/** Training of all clients in this process. Thread-safe, as every engine is. */
 public final class LocalTraining extends ProcessTraining {
     /** Used by {@link java.util.ServiceLoader}. */
     public LocalTraining() {}

@@ -3,9 +3,10 @@ package org.fedcomuon.experiment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
+import org.fedcomuon.federation.Evaluator;
 import org.fedcomuon.model.Adaptation;
+import org.fedcomuon.model.ClassificationJudge;
 import org.fedcomuon.model.Examples;
-import org.fedcomuon.model.Judge;
 import org.fedcomuon.model.MemoryEstimate;
 import org.fedcomuon.model.MetaJudge;
 import org.fedcomuon.model.MetaLearning;
@@ -16,7 +17,7 @@ import org.fedcomuon.problem.Problem;
 /** The risk of the clients' losses, each the loss of the network after a step of adaptation to the client. */
 record MetaObjective() implements ObjectiveChoice {
     /** The rate of the step of adaptation. */
-    static final Setting INNER = Setting.number("inner", 0, 1e6);
+    static final Setting INNER = Setting.number("inner", 0, 1e6).withDefault("0.02");
 
     /** Whether derivatives treat the gradient of the step of adaptation as a constant. */
     static final Setting FIRST_ORDER = Setting.flag("firstOrder").withDefault("false");
@@ -28,7 +29,7 @@ record MetaObjective() implements ObjectiveChoice {
 
     @Override
     public List<Setting> settings() {
-        return List.of(INNER, FIRST_ORDER);
+        return List.of(LossObjective.LAMBDA, LossObjective.EXPONENT_CAP, INNER, FIRST_ORDER);
     }
 
     private static Adaptation adaptation(Configuration c) {
@@ -39,12 +40,17 @@ record MetaObjective() implements ObjectiveChoice {
     public Problem problem(TaskParts parts) {
         Configuration c = parts.configuration();
         var meta = new MetaLearning(
-                parts.network(), parts.train(), parts.clients(), c.integer("batch"), adaptation(c), parts.risk());
+                parts.network(),
+                parts.train(),
+                parts.clients(),
+                c.integer("batch"),
+                adaptation(c),
+                LossObjective.risk(c));
         return c.chosen(MethodChoice.ALL).adapts() ? meta.plain() : meta;
     }
 
     @Override
-    public Scores scores(TaskParts parts) {
+    public TaskEvaluator evaluator(TaskParts parts) {
         return new AdaptedScores(parts);
     }
 
@@ -65,7 +71,8 @@ record MetaObjective() implements ObjectiveChoice {
      * The test set is divided as the training set was, so that a client is tested on the classes it has, and adapts to
      * some of its test examples; where the split does not depend on classes, there is one task for all clients.
      */
-    private static final class AdaptedScores implements Scores {
+    private static final class AdaptedScores implements TaskEvaluator {
+        private final ClassificationJudge.Metrics metrics;
         private final MetaJudge judge;
         private final List<MetaLearning.Episode> clients;
         private final List<MetaLearning.Episode> test = new ArrayList<>();
@@ -73,6 +80,7 @@ record MetaObjective() implements ObjectiveChoice {
         AdaptedScores(TaskParts parts) {
             Configuration c = parts.configuration();
             TaskData data = parts.data();
+            metrics = parts.metrics(losses -> LossObjective.mean(LossObjective.risk(c), losses));
             int batch = c.integer("batch");
             clients = IntStream.range(0, parts.clients().size())
                     .mapToObj(k -> episode(parts.ofClient(k), batch, c.integer("judgedTrain")))
@@ -96,13 +104,8 @@ record MetaObjective() implements ObjectiveChoice {
         }
 
         @Override
-        public List<Judge.Score> ofClients(Point w) throws InterruptedException {
-            return judge.score(w, clients);
-        }
-
-        @Override
-        public List<Judge.Score> ofTest(Point w) throws InterruptedException {
-            return judge.score(w, test);
+        public Evaluator.Scores of(Point w) throws InterruptedException {
+            return metrics.of(judge.score(w, clients), judge.score(w, test));
         }
 
         @Override

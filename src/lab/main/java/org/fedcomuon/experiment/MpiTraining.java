@@ -8,7 +8,7 @@ import java.util.function.Supplier;
 import org.fedcomuon.cluster.MemberFailedException;
 import org.fedcomuon.cluster.mpi.MpiCluster;
 
-/** Training in the processes that {@code mpirun} has started, of which this is one. */
+/** Training in the processes that {@code mpirun} has started, of which this is one. Thread-safe, as every engine is. */
 public final class MpiTraining extends ProcessTraining {
     private static final String NAME = "mpi";
 

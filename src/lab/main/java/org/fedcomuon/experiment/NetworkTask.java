@@ -1,35 +1,35 @@
 package org.fedcomuon.experiment;
 
-import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.LinkedHashMap;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.fedcomuon.data.Partition;
+import org.fedcomuon.federation.Evaluator;
+import org.fedcomuon.format.SafetensorsFile;
 import org.fedcomuon.internal.NativeHeap;
 import org.fedcomuon.model.Examples;
-import org.fedcomuon.model.Initialization;
-import org.fedcomuon.model.Judge;
 import org.fedcomuon.model.Network;
-import org.fedcomuon.problem.ExponentialRisk;
 import org.fedcomuon.problem.Floats;
+import org.fedcomuon.problem.Layout;
 import org.fedcomuon.problem.Point;
 import org.fedcomuon.problem.Problem;
-import org.fedcomuon.problem.Risk;
 
 /** The training task of a configuration: a problem, the initial weights, and the evaluation of a model. */
-final class NetworkTask implements AutoCloseable {
+final class NetworkTask implements Evaluator, AutoCloseable {
+    private static final String INIT = "init";
+
     private final TaskData data;
-    private final Network network;
-    private final Risk risk;
+    private final Partition partition;
+    private final TaskParts parts;
     private final Problem problem;
+    private final Floats initial;
     private final double[] weights;
-    private final int[] sizes;
-    private final long seed;
-    private final Scores scores;
+    private final TaskEvaluator evaluator;
 
     /**
      * Reads the data and prepares the clients.
@@ -38,42 +38,92 @@ final class NetworkTask implements AutoCloseable {
      * @param threads that evaluate, each a client at a time
      * @param devices among which the clients are divided
      * @param gate receives the estimate before that memory is allocated, and may refuse it by an exception
-     * @throws ConfigurationException when the parts do not fit together, or data are missing
-     * @throws IOException when the files are malformed
+     * @throws ConfigurationException when files are missing, malformed or not readable, or the parts do not fit
+     *     together; it has all mistakes that can be found at once
      */
-    NetworkTask(Configuration c, Optional<Path> dataDirectory, int threads, int devices, Consumer<RunMemory> gate)
-            throws IOException {
-        data = c.chosen(DataChoice.ALL).load(c, dataDirectory);
-        seed = c.seed();
-        risk = new ExponentialRisk(c.number("lambda"), c.number("exponentCap"));
-        try {
-            network = c.chosen(ModelChoice.ALL).network(c, data);
-            Partition partition = c.chosen(SplitChoice.ALL).train().divide(c, data);
-            int clients = partition.clients();
-            weights = new double[clients];
-            sizes = new int[clients];
-            var first = new int[clients + 1];
-            for (int k = 0; k < clients; k++) {
-                weights[k] = c.text("weighting").equals("examples") ? partition.size(k) : 1;
-                sizes[k] = partition.size(k);
-                first[k + 1] = first[k] + sizes[k];
-            }
-            long examples = (long) first[clients] + data.testCount();
-            gate.accept(RunMemory.of(c, network, threads, devices, examples * data.exampleBytes()));
-            // Only the examples of clients are converted to tensors, client by client.
-            Examples train = data.train(IntStream.range(0, clients)
-                    .flatMap(k -> IntStream.of(partition.indices(k)))
-                    .toArray());
-            List<int[]> own = IntStream.range(0, clients)
-                    .mapToObj(k -> IntStream.range(first[k], first[k + 1]).toArray())
-                    .toList();
-            ObjectiveChoice objective = c.chosen(ObjectiveChoice.ALL);
-            var parts = new TaskParts(c, data, network, risk, train, own, threads);
-            problem = objective.problem(parts);
-            scores = objective.scores(parts);
-        } catch (IllegalArgumentException e) {
-            throw new ConfigurationException(String.valueOf(e.getMessage()), e);
+    NetworkTask(Configuration c, Optional<Path> dataDirectory, int threads, int devices, Consumer<RunMemory> gate) {
+        var mistakes = new Mistakes(c);
+        ObjectiveChoice objective = c.chosen(Objectives.ALL);
+        Optional<TaskData> read = read(c, dataDirectory, mistakes);
+        Optional<Network> made = Optional.empty();
+        Optional<Partition> divided = Optional.empty();
+        if (read.isPresent()) {
+            TaskData there = read.get();
+            mistakes.addAll(objective.mistakes(there));
+            made = mistakes.attempt("model", () -> c.chosen(ModelChoice.ALL).network(c, there));
+            divided = mistakes.attempt(
+                    "split", () -> c.chosen(SplitChoice.ALL).train().divide(c, there));
+        } else {
+            mistakes.addAll(c.chosen(ModelChoice.ALL).mistakes(c));
         }
+        Optional<Point> given = weights(c, made.map(Network::layout), mistakes);
+        mistakes.refuse();
+        data = read.orElseThrow();
+        Network network = made.orElseThrow();
+        partition = divided.orElseThrow();
+        int clients = partition.clients();
+        weights = new double[clients];
+        var first = new int[clients + 1];
+        for (int k = 0; k < clients; k++) {
+            weights[k] = c.text("weighting").equals("examples") ? partition.size(k) : 1;
+            first[k + 1] = first[k] + partition.size(k);
+        }
+        long examples = (long) first[clients] + data.testCount();
+        gate.accept(RunMemory.of(
+                c, network, clients, objective.dimension(data), threads, devices, examples * data.exampleBytes()));
+        // Only the examples of clients are converted to tensors, client by client.
+        Examples train = data.train(IntStream.range(0, clients)
+                .flatMap(k -> IntStream.of(partition.indices(k)))
+                .toArray());
+        List<int[]> own = IntStream.range(0, clients)
+                .mapToObj(k -> IntStream.range(first[k], first[k + 1]).toArray())
+                .toList();
+        parts = new TaskParts(c, data, network, train, own, partition, threads);
+        try {
+            problem = objective.problem(parts);
+            initial = initial(c.seed(), given);
+            evaluator = objective.evaluator(parts);
+        } catch (IllegalArgumentException e) {
+            throw new ConfigurationException("objective = %s: %s".formatted(objective.name(), e.getMessage()), e);
+        }
+    }
+
+    /** Reads the data. Where they cannot be read, all files that are missing are named, not only those of the data. */
+    private static Optional<TaskData> read(Configuration c, Optional<Path> directory, Mistakes mistakes) {
+        List<String> missing = c.missingFiles();
+        DataChoice choice = c.chosen(DataChoice.ALL);
+        List<String> incomplete = choice.mistakes(c);
+        mistakes.addAll(missing);
+        mistakes.addAll(incomplete);
+        return missing.isEmpty() && incomplete.isEmpty()
+                ? mistakes.attempt("data", () -> choice.load(c, directory))
+                : Optional.empty();
+    }
+
+    /** Returns the weights of the network from a file if one is named; without a network, it is only opened. */
+    private static Optional<Point> weights(Configuration c, Optional<Layout> layout, Mistakes mistakes) {
+        Optional<Path> file = c.path(INIT).filter(Files::exists); // otherwise it is named as missing
+        if (file.isEmpty()) {
+            return Optional.empty();
+        }
+        if (layout.isPresent()) {
+            return mistakes.attempt(INIT, () -> Point.load(file.get(), layout.get(), InitialNames.of(c)));
+        }
+        mistakes.attempt(INIT, () -> {
+            SafetensorsFile.open(file.get()).close();
+            return file;
+        });
+        return Optional.empty();
+    }
+
+    /** Returns W0: that of the problem, with the weights of the network from a file if one is named. */
+    private Floats initial(long seed, Optional<Point> given) {
+        Floats w0 = problem.initial(seed)
+                .orElseGet(() -> Floats.zeros(problem.layout().length()));
+        given.ifPresent(weights -> w0.slice(0, weights.values().length())
+                .segment()
+                .copyFrom(weights.values().segment()));
+        return w0;
     }
 
     /** Returns the clients and their losses. */
@@ -83,7 +133,7 @@ final class NetworkTask implements AutoCloseable {
 
     /** Returns W0. */
     Floats initial() {
-        return Initialization.uniform(network.layout(), seed);
+        return initial;
     }
 
     /** Returns the weights of the clients in averages. */
@@ -91,52 +141,31 @@ final class NetworkTask implements AutoCloseable {
         return weights;
     }
 
-    /** Returns the metrics of a model, by the names of {@code metrics.jsonl}. */
-    Map<String, Double> evaluate(Point w) throws InterruptedException {
+    @Override
+    public Map<String, Double> evaluate(long step, Point average) throws InterruptedException {
+        return scores(step, average).metrics();
+    }
+
+    @Override
+    public Evaluator.Scores scores(long step, Point average) throws InterruptedException {
         NativeHeap.trim(); // memory of the training, which is paused
         try {
-            return judged(w);
+            return evaluator.of(average);
         } finally {
             NativeHeap.trim(); // memory of the evaluation
         }
     }
 
-    private Map<String, Double> judged(Point w) throws InterruptedException {
-        double mean = 0;
-        double objective = 0;
-        double pooled = 0;
-        long examples = 0;
-        double worstLoss = Double.NEGATIVE_INFINITY;
-        double worstAccuracy = 1;
-        List<Judge.Score> clients = scores.ofClients(w);
-        for (int k = 0; k < sizes.length; k++) {
-            Judge.Score score = clients.get(k);
-            mean += score.loss() / clients.size();
-            objective += risk.value(score.loss()) / clients.size();
-            pooled += score.loss() * sizes[k];
-            examples += sizes[k];
-            worstLoss = Math.max(worstLoss, score.loss());
-            worstAccuracy = Math.min(worstAccuracy, score.accuracy());
-        }
-        List<Judge.Score> test = scores.ofTest(w);
-        double testLoss = test.stream().mapToDouble(Judge.Score::loss).average().orElseThrow();
-        var metrics = new LinkedHashMap<String, Double>();
-        metrics.put("train_loss", mean);
-        metrics.put("train_objective", objective);
-        metrics.put("train_loss_pooled", pooled / examples);
-        metrics.put("test_loss", testLoss);
-        if (data.hasPerplexity()) {
-            metrics.put("test_perplexity", Math.exp(testLoss));
-        } else {
-            metrics.put(
-                    "test_accuracy",
-                    test.stream().mapToDouble(Judge.Score::accuracy).average().orElseThrow());
-        }
-        metrics.put("worst_client_loss", worstLoss);
-        if (!data.hasPerplexity()) {
-            metrics.put("worst_client_accuracy", worstAccuracy);
-        }
-        return metrics;
+    /** Returns the number of examples that each client has, by class; one number where examples have no class. */
+    List<List<Integer>> split() {
+        int[][] counts = data.labelledTrain()
+                .map(partition::table)
+                .orElseGet(() -> IntStream.range(0, partition.clients())
+                        .mapToObj(k -> new int[] {partition.size(k)})
+                        .toArray(int[][]::new));
+        return Arrays.stream(counts)
+                .map(row -> Arrays.stream(row).boxed().toList())
+                .toList();
     }
 
     /** Returns a description of the data. */
@@ -151,6 +180,6 @@ final class NetworkTask implements AutoCloseable {
 
     @Override
     public void close() {
-        scores.close();
+        evaluator.close();
     }
 }

@@ -27,6 +27,8 @@ import org.fedcomuon.problem.testbed.RateTestbed;
 /**
  * Measures the rates of the two theorems on {@link RateTestbed}: the mean gradient norm over a run of T steps, with the
  * parameters that the theory sets for T, against T.
+ *
+ * <p>Not thread-safe.
  */
 public final class Rates {
     /** The number of clients K. */

@@ -1,5 +1,7 @@
 package org.fedcomuon.experiment;
 
+import static java.util.stream.Collectors.joining;
+
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -21,6 +23,8 @@ import org.fedcomuon.method.DivergedException;
  * The reproduction of a figure of the paper: some rows (methods, or settings of one method), each trained with several
  * seeds, and the claims of the paper about them. Runs that exist already are not repeated.
  *
+ * <p>Immutable.
+ *
  * @param name the name of the figure in commands
  * @param preset the preset that is trained
  * @param changes of the preset, in every row
@@ -38,6 +42,8 @@ public record Reproduction(
     /**
      * A row of the table.
      *
+     * <p>Immutable.
+     *
      * @param label of the row
      * @param changes of the preset
      * @param panel the part of the page that shows the row, named by what the rows in it have in common; empty where
@@ -53,7 +59,7 @@ public record Reproduction(
 
     /** The names of the figures. */
     public static final List<String> NAMES =
-            List.of("robust-mnist", "tau-mnist", "wikitext2", "maml-cnn", "tau-maml", "maml-vit");
+            List.of("robust-mnist", "tau-mnist", "wikitext2", "maml-cnn", "tau-maml", "maml-vit", "auc");
 
     private static final List<String> PROPOSED = List.of("fedcomuon", "fedcomuon-vr");
 
@@ -102,6 +108,14 @@ public record Reproduction(
                         .taus()
                         .done();
             case "maml-vit" -> mamlVit(quick);
+            case "auc" ->
+                new Figure(name, "mnist-auc", quick ? shorter : Map.of())
+                        .methods(
+                                List.of("fedavg", "fedmuon", "local-scgdm", "fgdro-kl", "fedcomuon", "fedcomuon-vr"),
+                                "",
+                                Map.of())
+                        .beatsAll("", "test_auc", "worst_client_auc")
+                        .done();
             default -> throw new ConfigurationException(Nearest.unknown("figure", name, NAMES));
         };
     }
@@ -220,7 +234,7 @@ public record Reproduction(
         }
 
         private static boolean isHigherBetter(String metric) {
-            return metric.equals("test_accuracy");
+            return metric.equals("test_accuracy") || metric.endsWith("_auc");
         }
 
         private static String words(String metric) {
@@ -318,6 +332,8 @@ public record Reproduction(
 
     /**
      * The runs of a row, one per seed.
+     *
+     * <p>Immutable.
      *
      * @param label of the row
      * @param panel of the row
@@ -425,13 +441,11 @@ public record Reproduction(
                 options.version());
         try {
             Map<String, Object> summary = new Training(configuration, with, out, List.of(), notes).run();
-            String score = summary.containsKey("test_accuracy") ? "test_accuracy" : "test_perplexity";
-            return "%s %s, test loss %s, %s s"
-                    .formatted(
-                            score.replace('_', ' '),
-                            summary.get(score),
-                            summary.get("test_loss"),
-                            summary.get("wall_seconds"));
+            String scores = Stream.of("test_accuracy", "test_perplexity", "test_auc", "test_loss")
+                    .filter(summary::containsKey)
+                    .map(score -> "%s %s, ".formatted(score.replace('_', ' '), summary.get(score)))
+                    .collect(joining());
+            return "%s%s s".formatted(scores, summary.get("wall_seconds"));
         } catch (DivergedException | ClientFaultException e) {
             return String.valueOf(e.getMessage()); // the table shows that it diverged
         }

@@ -16,9 +16,9 @@ import org.fedcomuon.linalg.GramNewtonSchulz;
 import org.fedcomuon.linalg.MuonPlan;
 import org.fedcomuon.linalg.NewtonSchulz;
 import org.fedcomuon.linalg.Orthogonalizer;
+import org.fedcomuon.method.Muon;
 import org.fedcomuon.model.MemoryEstimate;
 import org.fedcomuon.model.Network;
-import org.fedcomuon.problem.Block;
 import org.fedcomuon.problem.Layout;
 
 /**
@@ -32,8 +32,10 @@ import org.fedcomuon.problem.Layout;
  *     parallel; no client trains meanwhile
  * @param data as tensors
  * @param rest W0, averages for evaluation, the JVM and libtorch themselves
+ * @param complete whether the activations of the network are known; if not, the figures are lower bounds
  */
-record RunMemory(long variables, long directions, long evaluations, long judgements, long data, long rest) {
+record RunMemory(
+        long variables, long directions, long evaluations, long judgements, long data, long rest, boolean complete) {
     /** The JVM, its heap and the code of libtorch; measured with CIFAR-10, whose pixels are in the heap as well. */
     private static final long PROGRAM = 800L << 20;
 
@@ -43,40 +45,52 @@ record RunMemory(long variables, long directions, long evaluations, long judgeme
     /**
      * Returns the estimate for a run.
      *
+     * @param clients all of them
+     * @param d the dimension of the inner function
      * @param workers that evaluate, each a client at a time
      * @param devices among which the clients are divided
      * @param data bytes of tensors
      */
-    static RunMemory of(Configuration c, Network network, int workers, int devices, long data) {
-        int clients = c.integer("clients");
+    static RunMemory of(Configuration c, Network network, int clients, int d, int workers, int devices, long data) {
         long model = network.parameters() * Float.BYTES;
         MethodChoice choice = c.chosen(MethodChoice.ALL);
-        ObjectiveChoice objective = c.chosen(ObjectiveChoice.ALL);
+        ObjectiveChoice objective = c.chosen(Objectives.ALL);
         long each = choice.adaptationBytes()
                 .map(bytes -> bytes.applyAsLong(c, network))
                 .orElseGet(() -> objective.evaluationBytes(c, network));
+        boolean byMuon = c.method().parameters().containsKey("orthogonalizer");
+        long parts = Math.min(devices, clients);
+        // A method that evaluates g at two points has a Jacobian of each, and one that it tracks.
+        long jacobians = (d - 1L) * (2L * choice.gradients() - 1);
+        long variables = (clients * (choice.perClient() + jacobians) + parts * choice.shared()) * model;
+        if (byMuon) {
+            Muon muon = c.muon();
+            variables += Float.BYTES
+                    * (clients * muon.clientElements(network.layout(), choice.stepsAtServer())
+                            + parts * muon.serverElements(network.layout(), choice.stepsAtServer()));
+        }
         return new RunMemory(
-                ((long) clients * choice.perClient() + (long) Math.min(devices, clients) * choice.shared()) * model,
-                c.method().parameters().containsKey("orthogonalizer")
-                        ? directions(c.orthogonalizer(), network.layout(), clients)
-                        : 0,
+                variables,
+                byMuon ? directions(c.muon(), network.layout(), clients) : 0,
                 Math.min(Math.max(workers, devices), clients) * each,
                 workers * objective.judgementBytes(c, network),
                 data,
-                PROGRAM + COPIES * model);
+                PROGRAM + COPIES * model,
+                MemoryEstimate.judgement(network).complete());
     }
 
     /**
      * Returns the memory of the plans, one per shape. Small matrices share a call with workspace for only a few of
      * them.
      */
-    static long directions(Orthogonalizer orthogonalizer, Layout layout, int clients) {
-        Set<List<Integer>> shapes = new HashSet<>();
+    static long directions(Muon muon, Layout layout, int clients) {
+        Set<List<Long>> shapes = new HashSet<>();
         long floats = 0;
-        for (Block block : layout.blocks()) {
-            if (block.update() == Block.Update.ORTHOGONAL && shapes.add(List.of(block.rows(), block.cols()))) {
+        for (NewtonSchulzSpec.Block block : muon.matrices(layout)) {
+            if (shapes.add(List.of(block.rows(), block.cols()))) {
                 int together = MuonPlan.together(clients, block.rows(), block.cols());
-                floats += workspace(orthogonalizer, block.rows(), block.cols(), together);
+                floats += workspace(
+                        muon.orthogonalizer(), Math.toIntExact(block.rows()), Math.toIntExact(block.cols()), together);
             }
         }
         return floats * Float.BYTES;
@@ -104,15 +118,17 @@ record RunMemory(long variables, long directions, long evaluations, long judgeme
     @Override
     public String toString() {
         return """
-                about %s of memory: %s for the method's variables, %s to orthogonalize, %s for gradients \
-                (or %s to judge), %s data, %s else""".formatted(
+                %s %s of memory: %s for the method's variables, %s to orthogonalize, %s for gradients \
+                (or %s to judge), %s data, %s else%s""".formatted(
+                        complete ? "about" : "at least",
                         gibibytes(bytes()),
                         gibibytes(variables),
                         gibibytes(directions),
                         gibibytes(evaluations),
                         gibibytes(judgements),
                         gibibytes(data),
-                        gibibytes(rest));
+                        gibibytes(rest),
+                        complete ? "" : "; the activations of the model are not known");
     }
 
     static String gibibytes(long bytes) {

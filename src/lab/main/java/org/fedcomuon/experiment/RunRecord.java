@@ -26,23 +26,33 @@ import tools.jackson.dataformat.yaml.YAMLMapper;
 /**
  * The files of a run of {@code train}, which may be still running.
  *
+ * <p>Immutable.
+ *
  * @param name of the directory
  * @param config every setting as text, in the file's order
  * @param evaluations by ascending step; none if there was none yet
  * @param summary the summary written at the end of the run: strings, numbers, booleans, and lists and maps of these.
  *     Empty while the run is under way, or if it crashed
+ * @param clients the metrics of each client in the last evaluation, in the order of the clients; empty if they were not
+ *     recorded
  */
 public record RunRecord(
-        String name, Map<String, String> config, List<Evaluation> evaluations, Optional<Map<String, Object>> summary) {
+        String name,
+        Map<String, String> config,
+        List<Evaluation> evaluations,
+        Optional<Map<String, Object>> summary,
+        List<Map<String, Double>> clients) {
     public static final String CONFIG = "config.yaml";
     public static final String METRICS = "metrics.jsonl";
     public static final String SUMMARY = "summary.json";
+    public static final String CLIENTS = "clients.jsonl";
 
     /** A line of metrics has a few hundred bytes. */
     private static final long MOST_BYTES = 256L << 20;
 
     private static final String STEP = "step";
     private static final String ROUND = "round";
+    private static final String CLIENT = "client";
 
     private static final ObjectMapper YAML = YAMLMapper.builder()
             .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
@@ -58,6 +68,16 @@ public record RunRecord(
         config = Collections.unmodifiableMap(new LinkedHashMap<>(config));
         evaluations = List.copyOf(evaluations);
         summary = summary.map(map -> Collections.unmodifiableMap(new LinkedHashMap<>(map)));
+        clients = List.copyOf(clients);
+    }
+
+    /** Creates the record of a run without metrics of clients. */
+    public RunRecord(
+            String name,
+            Map<String, String> config,
+            List<Evaluation> evaluations,
+            Optional<Map<String, Object>> summary) {
+        this(name, config, evaluations, summary, List.of());
     }
 
     /**
@@ -141,7 +161,35 @@ public record RunRecord(
         List<Evaluation> evaluations =
                 Files.exists(metrics) ? evaluations(metrics, end.isPresent()) : List.<Evaluation>of();
         Path name = directory.toAbsolutePath().normalize().getFileName();
-        return new RunRecord(name == null ? "/" : name.toString(), config(config), evaluations, end);
+        Path ofClients = directory.resolve(CLIENTS);
+        return new RunRecord(
+                name == null ? "/" : name.toString(),
+                config(config),
+                evaluations,
+                end,
+                Files.exists(ofClients) && !evaluations.isEmpty()
+                        ? clients(ofClients, evaluations.getLast().step)
+                        : List.of());
+    }
+
+    /** Reads the rows of one step. */
+    private static List<Map<String, Double>> clients(Path file, long step) {
+        var rows = new TreeMap<Long, Map<String, Double>>();
+        List<String> lines = text(file).lines().toList();
+        for (int i = 0; i < lines.size(); i++) {
+            if (lines.get(i).isBlank()) {
+                continue;
+            }
+            String where = "line %d: ".formatted(i + 1);
+            JsonNode object = object(JSON, file, where, lines.get(i));
+            if (!object.has(STEP) || !object.has(CLIENT)) {
+                throw new RunRecordException(file, where + "no step or no client; every line has both");
+            }
+            if (count(file, where, STEP, object) == step) {
+                rows.put(count(file, where, CLIENT, object), metrics(file, where, object));
+            }
+        }
+        return List.copyOf(rows.values());
     }
 
     private static Map<String, String> config(Path file) {
@@ -179,11 +227,21 @@ public record RunRecord(
 
     private static Evaluation evaluation(Path file, String where, String line) {
         JsonNode object = object(JSON, file, where, line);
+        if (!object.has(STEP)) {
+            throw new RunRecordException(file, where + "no step; every evaluation has one");
+        }
+        return new Evaluation(
+                count(file, where, STEP, object),
+                object.has(ROUND) ? count(file, where, ROUND, object) : 0,
+                metrics(file, where, object));
+    }
+
+    private static Map<String, Double> metrics(Path file, String where, JsonNode object) {
         var metrics = new LinkedHashMap<String, Double>();
         for (Map.Entry<String, JsonNode> entry : object.properties()) {
             String key = entry.getKey();
             JsonNode value = entry.getValue();
-            if (value.isNull() || key.equals(STEP) || key.equals(ROUND)) {
+            if (value.isNull() || key.equals(STEP) || key.equals(ROUND) || key.equals(CLIENT)) {
                 continue;
             }
             OptionalDouble number = number(value);
@@ -192,11 +250,7 @@ public record RunRecord(
             }
             metrics.put(key, number.getAsDouble());
         }
-        if (!object.has(STEP)) {
-            throw new RunRecordException(file, where + "no step; every evaluation has one");
-        }
-        return new Evaluation(
-                count(file, where, STEP, object), object.has(ROUND) ? count(file, where, ROUND, object) : 0, metrics);
+        return Collections.unmodifiableMap(metrics);
     }
 
     private static long count(Path file, String where, String key, JsonNode object) {

@@ -1,23 +1,23 @@
 package org.fedcomuon.experiment;
 
 import java.util.Optional;
-import org.fedcomuon.data.ImageDataset;
-import org.fedcomuon.data.ImageSet;
+import org.fedcomuon.data.ExampleSet;
+import org.fedcomuon.data.LabelledDataset;
 import org.fedcomuon.data.TextDataset;
 import org.fedcomuon.model.Examples;
 
 /** The data of a run: their size, and the examples that a run needs as tensors. Immutable. */
-interface TaskData {
+public interface TaskData {
     /** Returns the kind of an example. */
     Input input();
 
-    /** Returns the number of training images, or of blocks of training text. */
+    /** Returns the number of training examples, or of blocks of training text. */
     int trainCount();
 
-    /** Returns the number of test images, or of blocks of test text. */
+    /** Returns the number of test examples, or of blocks of test text. */
     int testCount();
 
-    /** Returns the number of classes of a prediction: those of images, or the vocabulary. */
+    /** Returns the number of classes of a prediction: those of examples, or the vocabulary. */
     int classes();
 
     /** Returns some examples of the training set as tensors, in this order. */
@@ -33,10 +33,10 @@ interface TaskData {
     boolean hasPerplexity();
 
     /** Returns the training set, if each example is of one class. */
-    Optional<ImageSet> labelledTrain();
+    Optional<ExampleSet> labelledTrain();
 
     /** Returns the test set, if each example is of one class. */
-    Optional<ImageSet> labelledTest();
+    Optional<ExampleSet> labelledTest();
 
     /** Returns a description of the data. */
     String description();
@@ -44,12 +44,11 @@ interface TaskData {
     /** Returns the SHA-256 of the content. */
     String sha256();
 
-    /** Photographs or digits. */
-    record Images(ImageDataset set) implements TaskData {
+    /** Images or rows of features, each of one class. */
+    record Labelled(LabelledDataset set) implements TaskData {
         @Override
         public Input input() {
-            return new Input.Image(
-                    set.train().channels(), set.train().rows(), set.train().cols());
+            return new Input.Values(set.train().shape());
         }
 
         @Override
@@ -79,7 +78,7 @@ interface TaskData {
 
         @Override
         public long exampleBytes() {
-            return (long) set.train().imageSize() * Float.BYTES + Long.BYTES;
+            return (long) set.train().size() * Float.BYTES + Long.BYTES;
         }
 
         @Override
@@ -88,12 +87,12 @@ interface TaskData {
         }
 
         @Override
-        public Optional<ImageSet> labelledTrain() {
+        public Optional<ExampleSet> labelledTrain() {
             return Optional.of(set.train());
         }
 
         @Override
-        public Optional<ImageSet> labelledTest() {
+        public Optional<ExampleSet> labelledTest() {
             return Optional.of(set.test());
         }
 
@@ -112,7 +111,7 @@ interface TaskData {
     record Text(TextDataset set) implements TaskData {
         @Override
         public Input input() {
-            return new Input.Words();
+            return new Input.Words(set.train().length());
         }
 
         @Override
@@ -151,12 +150,12 @@ interface TaskData {
         }
 
         @Override
-        public Optional<ImageSet> labelledTrain() {
+        public Optional<ExampleSet> labelledTrain() {
             return Optional.empty();
         }
 
         @Override
-        public Optional<ImageSet> labelledTest() {
+        public Optional<ExampleSet> labelledTest() {
             return Optional.empty();
         }
 

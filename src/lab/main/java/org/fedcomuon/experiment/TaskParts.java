@@ -1,32 +1,56 @@
 package org.fedcomuon.experiment;
 
 import java.util.List;
+import java.util.function.ToDoubleFunction;
 import java.util.stream.IntStream;
 import org.fedcomuon.data.Partition;
+import org.fedcomuon.model.ClassificationJudge;
 import org.fedcomuon.model.Examples;
 import org.fedcomuon.model.Network;
-import org.fedcomuon.problem.Risk;
+import org.fedcomuon.problem.Point;
 
 /**
  * The parts from which an objective makes a problem.
  *
- * @param risk the function of a client's loss
+ * <p>Immutable, provided that the arrays are not changed.
+ *
  * @param train the examples that clients have, those of a client one after the other
  * @param clients the indices into {@code train} of each client's examples
+ * @param partition the same as numbers of examples of the training set
  * @param threads that judge models
  */
-record TaskParts(
+public record TaskParts(
         Configuration configuration,
         TaskData data,
         Network network,
-        Risk risk,
         Examples train,
         List<int[]> clients,
+        Partition partition,
         int threads) {
+    /** Returns the parameters of the network, which come first among those of a problem, as a view. */
+    public Point ofNetwork(Point w) {
+        return new Point(network.layout(), w.values().slice(0, network.layout().length()));
+    }
+
+    /** Returns the numbers that a client's examples have in the training set. */
+    public int[] originals(int k) {
+        return partition.indices(k);
+    }
+
     /** Returns the examples of a client, as a view. */
-    Examples ofClient(int k) {
+    public Examples ofClient(int k) {
         int[] own = clients.get(k);
         return train.range(own[0], own[0] + own.length);
+    }
+
+    /**
+     * Returns what makes the metrics of a network whose clients have losses.
+     *
+     * @param objective returns what is minimized, from the losses of all clients
+     */
+    ClassificationJudge.Metrics metrics(ToDoubleFunction<double[]> objective) {
+        return new ClassificationJudge.Metrics(
+                clients.stream().map(own -> own.length).toList(), data.hasPerplexity(), objective);
     }
 
     /** Returns how the test set is divided among clients; empty where all clients have the whole test set. */

@@ -1,38 +1,36 @@
 package org.fedcomuon.experiment;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalDouble;
 import java.util.OptionalLong;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.fedcomuon.cluster.Cluster;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.federation.CheckpointStore;
-import org.fedcomuon.federation.Evaluation;
 import org.fedcomuon.federation.Federation;
 import org.fedcomuon.federation.Listener;
-import org.fedcomuon.federation.Result;
+import org.fedcomuon.federation.RunFiles;
+import org.fedcomuon.federation.RunRecorder;
 import org.fedcomuon.file.MalformedFileException;
 import org.fedcomuon.internal.NativeHeap;
-import org.fedcomuon.method.ClientFault;
-import org.fedcomuon.method.ClientFaultException;
-import org.fedcomuon.method.DivergedException;
-import tools.jackson.databind.JsonNode;
 
 /**
  * One training run with its files: configuration, metrics, checkpoints, model, summary. {@link #run} executes it;
  * {@link #stop} ends it after the current step, with a checkpoint.
+ *
+ * <p>Not thread-safe, except for {@link #stop}.
  */
 public final class Training {
     /**
      * Where and how to run; the result does not depend on any of it.
+     *
+     * <p>Immutable.
      *
      * @param devices by name
      * @param cluster whose member this process is; the directory is then one that all members reach
@@ -73,8 +71,6 @@ public final class Training {
     private boolean stopping;
 
     // Confined to the thread that evaluates.
-    private Map<String, Object> last = Map.of();
-    private Optional<JsonNode> earlier = Optional.empty();
     private long needed;
     private long trimmed = System.nanoTime();
     private String memory = "";
@@ -102,9 +98,7 @@ public final class Training {
 
     /** Returns whether a directory holds a run already, finished or not. */
     public static boolean isTaken(Path directory) {
-        var files = new RunFiles(directory);
-        return files.hasMetrics()
-                || new CheckpointStore(files.checkpoints()).newest().isPresent();
+        return new RunFiles(directory).areTaken();
     }
 
     /** Returns the directory of the checkpoints of the run in a directory. */
@@ -151,7 +145,7 @@ public final class Training {
     /** Makes the directory of a run and writes its configuration there, for members that read it. */
     public static void prepare(Configuration configuration, Path directory) throws IOException {
         makeDirectory(directory);
-        new RunFiles(directory).writeConfig(configuration);
+        new RunFiles(directory).writeConfig(configuration.values());
     }
 
     /** Deletes the files of {@link #prepare} for a run that did not start; other files are kept. */
@@ -186,32 +180,10 @@ public final class Training {
             notes.accept(memory);
             if (options.writes()) {
                 makeDirectory(directory);
-                files.deleteAbandoned();
-                files.writeConfig(configuration);
             }
             announce(run);
-            try {
-                Result result = run.run();
-                if (!options.writes()) {
-                    return Map.of();
-                }
-                files.writeModel(
-                        result.weights(),
-                        Map.of(
-                                "preset", configuration.text("preset"),
-                                "method", configuration.methodName(),
-                                "step", Long.toString(result.step()),
-                                "weights_sha256", result.sha256()));
-                return summary(task, Optional.of(result), "");
-            } catch (DivergedException e) {
-                summary(task, Optional.empty(), String.valueOf(e.getMessage()));
-                throw e;
-            } catch (ClientFaultException e) {
-                if (e.fault().kind() == ClientFault.Kind.NOT_FINITE) { // the loss has diverged
-                    summary(task, Optional.empty(), String.valueOf(e.getMessage()));
-                }
-                throw e;
-            }
+            run.run();
+            return options.writes() ? files.readSummary() : Map.of();
         }
     }
 
@@ -245,30 +217,35 @@ public final class Training {
                 .initial(task.initial())
                 .checkpoints(files.checkpoints(), configuration.integer("checkpointEvery"))
                 .describe("data", task.dataHash())
-                .evaluate(configuration.integer("evaluateEvery"), (step, average) -> task.evaluate(average))
+                .evaluate(configuration.integer("evaluateEvery"), task)
                 .listener(new Listener() {
                     @Override
                     public void onStep(long step) {
                         trimNowAndThen();
                     }
-
-                    @Override
-                    public void onEvaluation(Evaluation evaluation) {
-                        record(evaluation);
-                    }
                 });
+        if (options.writes()) {
+            builder.listener(new RunRecorder(
+                    directory,
+                    configuration.values(),
+                    facts(task),
+                    step -> Map.of(
+                            "gradient_evaluations",
+                            configuration.gradientEvaluations(
+                                    step, task.problem().clients()))));
+        }
         listeners.forEach(builder::listener);
         options.cluster().ifPresent(builder::cluster);
         configuration.problem().forEach(builder::describe);
+        configuration
+                .chosen(ModelChoice.ALL)
+                .sha256(configuration)
+                .ifPresent(sha256 -> builder.describe("model_sha256", sha256));
         Optional<Path> from = options.resume()
                 .flatMap(path -> Files.isDirectory(path) ? new CheckpointStore(path).newest() : Optional.of(path))
                 .filter(Files::exists);
         if (from.isPresent()) { // otherwise the run and its metrics start from the beginning
-            long step = CheckpointStore.step(from.get());
-            if (step > 0) {
-                if (options.writes()) {
-                    earlier = files.resumeMetrics(step);
-                }
+            if (CheckpointStore.step(from.get()) > 0) {
                 builder.resume(from.get());
             }
         }
@@ -304,84 +281,17 @@ public final class Training {
         federation.ifPresent(Federation::stop);
     }
 
-    private void record(Evaluation evaluation) {
+    /** Returns what the summary says about the data and about where the run took place. */
+    private Map<String, Object> facts(NetworkTask task) {
         var values = new LinkedHashMap<String, Object>();
-        values.put("step", evaluation.step());
-        values.put("round", evaluation.round());
-        values.putAll(evaluation.metrics());
-        put(values, "seconds", evaluation.seconds());
-        put(values, "step_seconds", evaluation.stepSeconds());
-        put(values, "gradient_seconds", evaluation.gradientSeconds());
-        put(values, "orthogonalize_seconds", evaluation.orthogonalizeSeconds());
-        put(values, "exchange_seconds", evaluation.exchangeSeconds());
-        put(values, "evaluate_seconds", evaluation.evaluateSeconds());
-        optimizerShare(values).ifPresent(share -> values.put("optimizer_share", share));
-        values.put("communicated_bytes", evaluation.communicatedBytes());
-        values.put("gradient_evaluations", configuration.gradientEvaluations(evaluation.step()));
-        last = values;
-        try {
-            files.addMetrics(values);
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-    }
-
-    /**
-     * Returns the share of the time of steps that is not spent in oracles: trackers, momentum, directions, exchange.
-     */
-    private static OptionalDouble optimizerShare(Map<String, Object> values) {
-        double steps = seconds(values, "step_seconds");
-        return steps > 0 ? OptionalDouble.of(1 - seconds(values, "gradient_seconds") / steps) : OptionalDouble.empty();
-    }
-
-    private static double seconds(Map<String, Object> values, String name) {
-        return ((Number) values.get(name)).doubleValue();
-    }
-
-    /** Adds the seconds of the parts of the run before it was resumed. */
-    private void put(Map<String, Object> values, String name, double seconds) {
-        double before = earlier.map(line -> line.path(name).asDouble(0)).orElse(0.0);
-        values.put(name, before + seconds);
-    }
-
-    private Map<String, Object> summary(NetworkTask task, Optional<Result> result, String failure) throws IOException {
-        if (!options.writes()) {
-            return Map.of();
-        }
-        var values = new LinkedHashMap<String, Object>();
-        values.put("preset", configuration.text("preset"));
-        values.put("method", configuration.methodName());
-        values.put("seed", configuration.seed());
-        values.put("orthogonalizer", configuration.text("orthogonalizer"));
-        values.putAll(last);
-        values.put("diverged", !failure.isEmpty());
-        if (!failure.isEmpty()) {
-            values.put("failure", failure);
-        }
-        values.put("stopped", result.map(Result::stopped).orElse(false));
-        result.ifPresent(done -> {
-            values.put("step", done.step());
-            values.put("sha256", done.sha256());
-            values.put("communicated_bytes", done.communicatedBytes());
-            values.put("round_trips", done.roundTrips());
-            values.put("faults", done.faults());
-            values.put(
-                    "wall_seconds",
-                    earlier.map(line -> line.path("seconds").asDouble(0)).orElse(0.0) + done.seconds());
-        });
-        values.put("devices", options.devices());
-        values.put("exchange", result.map(Result::exchange).orElse(configuration.text("exchange")));
         options.cluster().ifPresent(cluster -> values.put("members", cluster.members()));
         values.put("threads", options.threads());
         values.put("data", task.data());
         values.put("data_sha256", task.dataHash());
+        values.put("split", task.split());
         values.put("memory_estimate_bytes", needed);
         values.put("version", options.version());
         values.put("library", Devices.libraryInfo());
-        values.put("java", System.getProperty("java.vm.name") + " " + System.getProperty("java.version"));
-        values.put("os", System.getProperty("os.name") + " " + System.getProperty("os.arch"));
-        values.put("cores", Runtime.getRuntime().availableProcessors());
-        files.writeSummary(values);
         return values;
     }
 }

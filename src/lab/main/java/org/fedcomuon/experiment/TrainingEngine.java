@@ -16,6 +16,8 @@ import org.fedcomuon.federation.Listener;
 /**
  * Runs a training in this process or in other processes, each with a part of the clients. Engines are found by
  * {@link ServiceLoader}, so that the libraries of unused engines are not needed. An engine serves one run.
+ *
+ * <p>Called by the thread that runs, and by others that ask it to stop.
  */
 public interface TrainingEngine {
     /** The engine that runs everything in this process. */
@@ -48,6 +50,8 @@ public interface TrainingEngine {
     /**
      * The description of a run.
      *
+     * <p>Immutable.
+     *
      * @param cluster the name by which the engine was chosen
      * @param resumes whether the run resumes from the last checkpoint in its directory
      * @param devices of each process
@@ -72,6 +76,8 @@ public interface TrainingEngine {
 
     /**
      * The output of a run, which only the process that leads the run has.
+     *
+     * <p>Immutable.
      *
      * @param directory the directory for the files of the run, which all processes can access; it may not exist yet
      * @param listeners receive the events of the run, in this process

@@ -41,6 +41,12 @@ record Metric(String key, String name, Unit unit, Better better) {
     static final Metric TEST_PERPLEXITY = loss("test_perplexity", "test perplexity");
     static final Metric WORST_LOSS = loss("worst_client_loss", "worst client’s train loss");
     static final Metric WORST_ACCURACY = accuracy("worst_client_accuracy", "worst client’s train accuracy");
+    static final Metric TEST_AUC = accuracy("test_auc", "test AUC");
+    static final Metric WORST_AUC = accuracy("worst_client_auc", "worst client’s train AUC");
+    static final Metric TEST_OBJECTIVE = loss("test_objective", "test objective");
+    static final Metric EXCESS = loss("excess_objective", "objective above its minimum");
+    static final Metric DISTANCE = loss("solution_distance", "relative distance to the solution");
+    static final Metric WORST_OBJECTIVE = loss("worst_client_objective", "worst client’s objective");
     static final Metric SECONDS = new Metric("seconds", "time", Unit.SECONDS, Better.NEITHER);
     static final Metric BYTES = new Metric("communicated_bytes", "sent", Unit.BYTES, Better.NEITHER);
     static final Metric GRADIENTS = new Metric("gradient_evaluations", "gradients", Unit.COUNT, Better.NEITHER);

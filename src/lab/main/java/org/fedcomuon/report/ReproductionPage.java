@@ -13,6 +13,8 @@ public final class ReproductionPage {
     private static final List<Metric> COLUMNS = List.of(
             Metric.TEST_ACCURACY,
             Metric.TEST_PERPLEXITY,
+            Metric.TEST_AUC,
+            Metric.WORST_AUC,
             Metric.TEST_LOSS,
             Metric.TRAIN_LOSS,
             Metric.WORST_ACCURACY,
@@ -59,6 +61,8 @@ public final class ReproductionPage {
                                 Metric.TEST_LOSS,
                                 Metric.TEST_ACCURACY,
                                 Metric.TEST_PERPLEXITY,
+                                Metric.TEST_AUC,
+                                Metric.WORST_AUC,
                                 Metric.WORST_ACCURACY,
                                 Metric.WORST_LOSS),
                         groups)

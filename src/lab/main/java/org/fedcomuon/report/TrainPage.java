@@ -24,16 +24,29 @@ import org.fedcomuon.experiment.RunRecord.State;
 /** Training runs as a page: results, curves, cost, and settings. */
 public final class TrainPage {
     /** The first of these metrics that a run has determines the best run. */
-    private static final List<Metric> SCORES =
-            List.of(Metric.TEST_ACCURACY, Metric.TEST_PERPLEXITY, Metric.TEST_LOSS, Metric.TRAIN_LOSS);
+    private static final List<Metric> SCORES = List.of(
+            Metric.TEST_ACCURACY,
+            Metric.TEST_PERPLEXITY,
+            Metric.TEST_AUC,
+            Metric.TEST_LOSS,
+            Metric.DISTANCE,
+            Metric.TEST_OBJECTIVE,
+            Metric.TRAIN_LOSS,
+            Metric.TRAIN_OBJECTIVE);
 
     private static final List<Metric> FINAL_VALUES = List.of(
             Metric.TEST_ACCURACY,
             Metric.WORST_ACCURACY,
             Metric.TEST_PERPLEXITY,
+            Metric.TEST_AUC,
+            Metric.WORST_AUC,
             Metric.TEST_LOSS,
             Metric.WORST_LOSS,
             Metric.TRAIN_LOSS,
+            Metric.DISTANCE,
+            Metric.EXCESS,
+            Metric.TEST_OBJECTIVE,
+            Metric.WORST_OBJECTIVE,
             Metric.TRAIN_OBJECTIVE,
             Metric.STEP,
             Metric.GRADIENTS,
@@ -103,6 +116,7 @@ public final class TrainPage {
             html.append(progress()).append(cost()).append(time());
         }
         return html.append(values())
+                .append(ClientsSection.html(runs))
                 .append(maps("Settings", "settings", TrainPage::settings))
                 .append(maps("Environment", "facts", TrainPage::environment))
                 .toString();
@@ -157,7 +171,9 @@ public final class TrainPage {
 
     /** Returns the metrics of the headline: the score, and that of the worst client. */
     private List<Metric> headlineMetrics() {
-        return Stream.concat(score.stream(), Stream.of(Metric.WORST_ACCURACY, Metric.WORST_LOSS))
+        return Stream.concat(
+                        score.stream(),
+                        Stream.of(Metric.WORST_ACCURACY, Metric.WORST_AUC, Metric.WORST_LOSS, Metric.WORST_OBJECTIVE))
                 .filter(metric -> runs.stream().anyMatch(series -> metric.isIn(series.run())))
                 .limit(2)
                 .toList();
@@ -216,8 +232,14 @@ public final class TrainPage {
                                 Metric.TEST_LOSS,
                                 Metric.TEST_ACCURACY,
                                 Metric.TEST_PERPLEXITY,
+                                Metric.TEST_AUC,
+                                Metric.TEST_OBJECTIVE,
+                                Metric.DISTANCE,
+                                Metric.EXCESS,
                                 Metric.WORST_LOSS,
-                                Metric.WORST_ACCURACY),
+                                Metric.WORST_ACCURACY,
+                                Metric.WORST_AUC,
+                                Metric.WORST_OBJECTIVE),
                         runs)
                 .html();
     }
@@ -452,6 +474,7 @@ public final class TrainPage {
                     || key.equals("round")
                     || run.last().map(last -> last.metrics().containsKey(key)).orElse(false);
             boolean shown = key.equals("diverged")
+                    || key.equals("split")
                     || key.equals("stopped")
                     || key.equals(FAILURE)
                     || text.equals(run.config().get(key));

@@ -210,7 +210,7 @@ class OrthogonalizeCommandIT {
         CommandRun result = CommandRun.of("compare", "--shapes", "12x20,140x140", "--condition", "1e1", "--out", out);
         assertThat(result.exitCode()).as(result.err()).isZero();
         JsonNode json = JsonMapper.shared().readTree(Files.readString(out.resolve("compare.json")));
-        assertThat(json.get("entries")).hasSize(2 * 9);
+        assertThat(json.get("entries")).hasSize(2 * 12);
         for (JsonNode entry : json.get("entries")) {
             boolean exact = entry.get("method").asString().equals("exact");
             assertThat(entry.get("seconds").asDouble()).isPositive();

@@ -48,7 +48,11 @@ class PresetsIT {
             "scaffold",
             "fedadam",
             "fedyogi",
-            "ef21-muon");
+            "ef21-muon",
+            "local-moml",
+            "fgdro-kl",
+            "fgdro-cvar",
+            "feddro");
 
     @TempDir
     private static Path data;
@@ -281,7 +285,7 @@ class PresetsIT {
 
         assertRefused(images(out, bad), "missing", "data get cifar10");
         Path small = Cifar10Files.directory(temporary.resolve("small"), 10);
-        assertRefused(images(out, small), "10 clients with 20 images each");
+        assertRefused(images(out, small), "10 clients with 20 examples each");
         Path batch = small.resolve("data_batch_2.bin");
         Files.write(batch, new byte[3072]);
         assertRefused(images(out, small), batch.toString(), "3072 bytes");
@@ -351,7 +355,11 @@ class PresetsIT {
     @Test
     void partsThatDoNotFitTogether() {
         Path out = temporary.resolve("never");
-        assertRefused(train(Tiny.CNN, out, "--set", "model=lenet"), "is not a setting of this run");
+        CommandRun lenet = train(Tiny.CNN, out, "--set", "model=lenet");
+        assertThat(lenet.exitCode()).isEqualTo(2);
+        assertThat(lenet.err().lines()) // all mistakes in one message
+                .hasSize(5)
+                .contains("  wide is not a setting of this run; it requires model = cifar-cnn");
         assertRefused(train(Tiny.VIT, out, "--set", "heads=4"), "heads");
         assertRefused(train(Tiny.VIT, out, "--set", "patch=5"), "patch");
         assertRefused(train(Tiny.TEXT, out, "--set", "dropout=1"), "dropout");

@@ -122,7 +122,11 @@ class TrainCommandIT {
                 "scaffold",
                 "fedadam",
                 "fedyogi",
-                "ef21-muon"
+                "ef21-muon",
+                "local-moml",
+                "fgdro-kl",
+                "fgdro-cvar",
+                "feddro"
             })
     void everyMethodTrains(String method) throws Exception {
         Path out = temporary.resolve(method);

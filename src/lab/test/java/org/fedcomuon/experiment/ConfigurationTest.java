@@ -4,9 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
+import org.fedcomuon.linalg.Coefficients;
+import org.fedcomuon.linalg.NewtonSchulz;
 import org.fedcomuon.method.FedCoMuonVr;
+import org.fedcomuon.method.Muon;
 import org.fedcomuon.method.Schedule;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -101,7 +105,8 @@ class ConfigurationTest {
         assertThatThrownBy(() -> Configuration.of(MNIST, Map.of("model", "lenett")))
                 .hasMessage("no model is called 'lenett'; did you mean 'lenet'?");
         assertThatThrownBy(() -> Configuration.of(MNIST, Map.of("model", "resnet-50")))
-                .hasMessage("no model is called 'resnet-50'; these are: lenet, cifar-cnn, vit, transformer");
+                .hasMessage("no model is called 'resnet-50'; these are: %s"
+                        .formatted(String.join(", ", ModelChoice.ALL.names())));
     }
 
     @Test
@@ -120,6 +125,39 @@ class ConfigurationTest {
         });
         assertThat(Configuration.of(MNIST, Map.of("method", "comfedl")).number("exponentCap"))
                 .isEqualTo(2);
+    }
+
+    @Test
+    void optionsOfMuonAreThoseOfTheMethod() {
+        Configuration plain = Configuration.of(MNIST, Map.of("method", "fedmuon"));
+        assertThat(plain.muon()).isEqualTo(Muon.with(new NewtonSchulz(Coefficients.jordan(5))));
+        var changes = new LinkedHashMap<String, String>();
+        changes.put("method", "fedmuon");
+        changes.put("nesterov", "true");
+        changes.put("weightDecay", ".1");
+        changes.put("adamw", "vectors+ends");
+        changes.put("adamwRate", "0.2");
+        changes.put("blockRates", "dense2.*=.5; *.bias=2");
+        changes.put("splitHeads", "3");
+        changes.put("coefficients", "deepseekv4");
+        changes.put("schulzSteps", "10");
+        Configuration c = Configuration.of(MNIST, changes);
+        assertThat(c.text("blockRates")).isEqualTo("dense2.*=0.5;*.bias=2.0");
+        assertThat(c.muon())
+                .isEqualTo(Muon.with(new NewtonSchulz(Coefficients.deepSeekV4()))
+                        .withNesterov(true)
+                        .withWeightDecay(0.1)
+                        .withAdamW(Muon.AdamW.ofVectors(0.2).and(Muon.AdamW.ENDS))
+                        .withBlockRates(List.of(new Muon.BlockRate("dense2.*", 0.5), new Muon.BlockRate("*.bias", 2)))
+                        .withHeads(Muon.Heads.of(3)));
+        assertThat(Configuration.of(MNIST, Map.of("method", "fedmuon", "adamw", "vectors"))
+                        .muon()
+                        .adamW())
+                .contains(Muon.AdamW.ofVectors(0.1));
+        changes.put("schulzSteps", "5");
+        assertThatThrownBy(() -> Configuration.of(MNIST, changes))
+                .isInstanceOf(ConfigurationException.class)
+                .hasMessageContaining("deepseekv4 has 10 steps, not 5");
     }
 
     @Test
@@ -162,7 +200,15 @@ class ConfigurationTest {
                 "alpha;1;alpha = 1.0",
                 "method;fedcomoun;did you mean 'fedcomuon'?",
                 "coefficients;jordon;coefficients = jordon",
-                "vectorRate;-1;vectorRate = -1; a number that is not negative"
+                "vectorRate;-1;vectorRate = -1; a number that is not negative",
+                "nesterov;yes;nesterov = yes; one of true, false",
+                "weightDecay;-0.1;weightDecay = -0.1; a number that is not negative",
+                "weightDecay;100;eta * weightDecay = 0.01",
+                "adamw;all;one of none, vectors, vectors+ends",
+                "blockRates;head;blockRates = head; none, or PATTERN=RATE",
+                "blockRates;head=;PATTERN=RATE",
+                "splitHeads;0;splitHeads = 0; a whole number from 1",
+                "level;0.5;it requires objective = cvar or method = fgdro-cvar"
             })
     void whatIsUnknownOrOutOfRangeIsRefusedWithWhatWouldBeRight(String name, String value, String words) {
         assertThatThrownBy(() -> Configuration.of(MNIST, Map.of(name, value)))
@@ -176,12 +222,12 @@ class ConfigurationTest {
             delimiter = ';',
             value = {
                 "'[1, 2]';not a preset",
-                "'eta: [1]';eta is not a single value",
+                "'eta: [1]';eta is a list; a single value is needed",
                 "'a: b: c';is not YAML",
                 "'methods: {fedsomething: {eta: 1}}';no method is called 'fedsomething'"
             })
     void whatIsNoPresetIsRefused(String text, String words) {
-        assertThatThrownBy(() -> Preset.parse("mine.yaml", text))
+        assertThatThrownBy(() -> Configuration.of(Preset.parse("mine.yaml", text), Map.of()))
                 .isInstanceOf(ConfigurationException.class)
                 .hasMessageContaining(words);
     }

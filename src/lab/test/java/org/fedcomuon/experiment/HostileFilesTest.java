@@ -6,8 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -64,9 +66,8 @@ class HostileFilesTest {
     /** On top of one that is right, so that it is the text that is refused. */
     private static void refusedPreset(String text) {
         assertThatThrownBy(() -> {
-                    Preset hostile = Preset.parse("hostile.yaml", text);
-                    var changes = new LinkedHashMap<>(hostile.settings());
-                    Configuration.of(Preset.load("mnist-robust"), changes);
+                    Preset hostile = Preset.parse("hostile.yaml", "extends: mnist-robust\n" + text);
+                    Configuration.of(hostile, Map.of());
                 })
                 .isInstanceOf(ConfigurationException.class)
                 .satisfies(e -> assertThat(e.getMessage()).doesNotContain("\n"));
@@ -130,7 +131,8 @@ class HostileFilesTest {
     /** Whatever a preset calls itself. */
     private static String named(String name) {
         Preset usual = Preset.load("mnist-robust");
-        var preset = new Preset(name, usual.settings(), usual.methods(), usual.cases());
+        var preset = new Preset(
+                name, usual.settings(), usual.methods(), usual.cases(), Optional.empty(), List.of(), Set.of());
         return Configuration.of(preset, Map.of()).directoryName();
     }
 

@@ -7,17 +7,21 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.bytedeco.pytorch.Tensor;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.method.ClientFault;
 import org.fedcomuon.method.Clients;
+import org.fedcomuon.model.Dropout;
 import org.fedcomuon.model.LanguageModel;
 import org.fedcomuon.model.Network;
+import org.fedcomuon.model.Parameters;
 import org.fedcomuon.model.VisionTransformer;
 import org.fedcomuon.problem.Client;
 import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.HessianProduct;
 import org.fedcomuon.problem.Jacobian;
+import org.fedcomuon.problem.Layout;
 import org.fedcomuon.problem.Point;
 import org.fedcomuon.problem.Problem;
 import org.fedcomuon.problem.Sample;
@@ -54,35 +58,47 @@ class RunMemoryIT {
         }
     }
 
-    private static Configuration configuration(String method, String orthogonalizer) {
-        var changes = new LinkedHashMap<String, String>();
+    private static Configuration configuration(String method, Map<String, String> settings) {
+        var changes = new LinkedHashMap<>(settings);
         changes.put("method", method);
         changes.put("clients", Integer.toString(CLIENTS));
-        changes.put("orthogonalizer", orthogonalizer);
         return Configuration.of(Preset.load("wikitext2-robust"), changes);
     }
 
     @ParameterizedTest
     @MethodSource("methods")
     void variablesAndRoomAreWhatIsAllocated(String method) {
-        Problem problem = Problem.of(NETWORK.layout(), 1, CLIENTS, k -> new Nobody());
         for (String orthogonalizer : List.of("newton-schulz", "exact", "gram", "auto")) {
-            Configuration c = configuration(method, orthogonalizer);
-            RunMemory memory = RunMemory.of(c, NETWORK, 1, 1, 0);
-            try (Device device = Devices.open("cpu:0");
-                    var clients = new Clients(
-                            device,
-                            problem,
-                            IntStream.range(0, CLIENTS).boxed().toList(),
-                            1,
-                            ClientFault.Policy.FAIL,
-                            fault -> {},
-                            1)) {
-                c.method().on(clients);
-                long difference = device.liveBytes() - memory.variables() - memory.directions();
-                // Norms, values of g, and for messages of EF21-Muon room for a few matrices.
-                assertThat(difference).as(orthogonalizer).isBetween(0L, NETWORK.parameters() * Float.BYTES / 2);
-            }
+            requireAllocated(configuration(method, Map.of("orthogonalizer", orthogonalizer)));
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("methods")
+    void optionsOfMuonAreAmongThem(String method) {
+        requireAllocated(configuration(method, Map.of("nesterov", "true", "weightDecay", "0.1")));
+        requireAllocated(configuration(method, Map.of("adamw", "vectors")));
+        requireAllocated(configuration(method, Map.of("adamw", "vectors+ends", "nesterov", "true")));
+        requireAllocated(configuration(method, Map.of("splitHeads", "2", "orthogonalizer", "exact")));
+        requireAllocated(configuration(method, Map.of("blockRates", "*.query.*=0.5;embedding=2")));
+    }
+
+    private static void requireAllocated(Configuration c) {
+        Problem problem = Problem.of(NETWORK.layout(), 1, CLIENTS, k -> new Nobody());
+        RunMemory memory = RunMemory.of(c, NETWORK, CLIENTS, 1, 1, 1, 0);
+        try (Device device = Devices.open("cpu:0");
+                var clients = new Clients(
+                        device,
+                        problem,
+                        IntStream.range(0, CLIENTS).boxed().toList(),
+                        1,
+                        ClientFault.Policy.FAIL,
+                        fault -> {},
+                        1)) {
+            c.method().on(clients);
+            long difference = device.liveBytes() - memory.variables() - memory.directions();
+            // Norms, values of g, and for messages of EF21-Muon room for a few matrices.
+            assertThat(difference).as("%s", c.values()).isBetween(0L, NETWORK.parameters() * Float.BYTES / 2);
         }
     }
 
@@ -90,7 +106,7 @@ class RunMemoryIT {
     void visionTransformerOfTenClientsWithVarianceReductionFitsIntoEightGibibytes() {
         Configuration c = Configuration.of(Preset.load("cifar-maml-vit"), Map.of("method", "fedcomuon-vr"));
         long images = 60_000L * (3072 * Float.BYTES + Long.BYTES);
-        RunMemory memory = RunMemory.of(c, new VisionTransformer(), 2, 1, images);
+        RunMemory memory = RunMemory.of(c, new VisionTransformer(), 10, 1, 2, 1, images);
         assertThat(memory.bytes()).isLessThan(8L << 30);
         assertThat(memory.variables()).isEqualTo(10 * 6 * 5_362_762L * Float.BYTES);
     }
@@ -100,13 +116,41 @@ class RunMemoryIT {
     void theLanguageModelWithVarianceReductionNeedsMoreThanAnOrdinaryMachineHas() {
         Configuration c = Configuration.of(Preset.load("wikitext2-robust"), Map.of("method", "fedcomuon-vr"));
         var network = new LanguageModel(LanguageModel.Sizes.paper(33_278));
-        RunMemory memory = RunMemory.of(c, network, 2, 1, 0);
+        RunMemory memory = RunMemory.of(c, network, 10, 1, 2, 1, 0);
         assertThat(memory.variables()).isEqualTo(10 * 6 * 82_670_590L * Float.BYTES);
         assertThat(memory.bytes()).isBetween(24L << 30, 40L << 30);
         // Fewer workers keep fewer activations.
-        assertThat(RunMemory.of(c, network, 1, 1, 0).bytes()).isLessThan(memory.bytes());
+        assertThat(RunMemory.of(c, network, 10, 1, 1, 1, 0).bytes()).isLessThan(memory.bytes());
         assertThat(memory.toString())
                 .matches("about \\d+\\.\\d GiB of memory: 18\\.5 GiB for the method's variables.*");
+    }
+
+    /** The figure is then what is known to be needed, and says that it is not all. */
+    @Test
+    void unknownActivationsAreNotPretended() {
+        var uncounted = new Network() {
+            @Override
+            public String name() {
+                return "uncounted";
+            }
+
+            @Override
+            public Layout layout() {
+                return NETWORK.layout();
+            }
+
+            @Override
+            public Tensor logits(Parameters parameters, Tensor input, Dropout dropout) {
+                throw new UnsupportedOperationException();
+            }
+        };
+        Configuration c = configuration("fedcomuon", Map.of("orthogonalizer", "newton-schulz"));
+        RunMemory unknown = RunMemory.of(c, uncounted, CLIENTS, 1, 1, 1, 0);
+        assertThat(unknown.toString()).startsWith("at least ").endsWith("; the activations of the model are not known");
+        RunMemory known = RunMemory.of(c, NETWORK, CLIENTS, 1, 1, 1, 0);
+        assertThat(known.toString()).startsWith("about ").doesNotContain("known");
+        assertThat(unknown.bytes()).isLessThan(known.bytes());
+        assertThat(unknown.variables()).isEqualTo(known.variables());
     }
 
     @Test

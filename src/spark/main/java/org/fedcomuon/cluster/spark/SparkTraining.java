@@ -91,8 +91,8 @@ public final class SparkTraining implements TrainingEngine {
     private void run(Job job, Path directory, JavaSparkContext spark, View shown)
             throws IOException, InterruptedException {
         SparkExecutors executors = SparkExecutors.await(spark);
-        int members =
-                Math.min(executors.count(), Integer.parseInt(job.configuration().text("clients")));
+        // How many clients a column has, members find out; more members than clients are refused by all of them.
+        int members = Math.min(executors.count(), job.configuration().clients().orElse(executors.count()));
         TrainingProgram training =
                 TrainingProgram.of(job, directory, job.threads().orElse(executors.cores()));
         shown.notes()
