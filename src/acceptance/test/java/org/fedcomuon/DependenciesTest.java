@@ -64,6 +64,7 @@ class DependenciesTest {
             Map.entry(
                     "com.fasterxml.jackson.core:jackson-annotations",
                     "annotations that Jackson 3 still takes from Jackson 2"),
+            Map.entry("de.siegmar:fastcsv", "tables in CSV"),
             Map.entry("info.picocli:picocli", "the command line"),
             Map.entry("io.micrometer:micrometer-commons", "optional: what Micrometer needs"),
             Map.entry("io.micrometer:micrometer-core", "optional: meters for services"),

@@ -74,6 +74,32 @@ class DocumentationTest {
         }
     }
 
+    /** Whoever writes a pom copies them from the page. */
+    @Test
+    void theGuideForResearchHasTheVersionsOfThePoms() throws IOException {
+        String root = Files.readString(ROOT.resolve("pom.xml"));
+        String own = only("<artifactId>fedcomuon-parent</artifactId>\\s*<version>(.+)</version>", root);
+        String javacpp = only("<javacpp.version>(.+)</javacpp.version>", root);
+        String pytorch = only(
+                "<artifactId>pytorch</artifactId><version>(.+)-\\$\\{javacpp.version}</version></dependency>",
+                Files.readString(ROOT.resolve("src/torch/pom.xml")));
+        Set<String> named = all(
+                Pattern.compile("`(org\\.[a-z]+:[a-z-]+:[^`]+)`"), Files.readString(ROOT.resolve("docs/research.md")));
+        assertThat(named)
+                .containsExactlyInAnyOrder(
+                        "org.fedcomuon:fedcomuon-platform:" + own,
+                        "org.fedcomuon:fedcomuon-torch:" + own,
+                        "org.fedcomuon:fedcomuon-lab:" + own,
+                        "org.fedcomuon:fedcomuon-native:" + own,
+                        "org.bytedeco:pytorch:%s-%s".formatted(pytorch, javacpp));
+    }
+
+    private static String only(String pattern, String text) {
+        Set<String> found = all(Pattern.compile(pattern), text);
+        assertThat(found).as(pattern).hasSize(1);
+        return found.iterator().next();
+    }
+
     @Test
     void theReadmeFitsOnAFewScreens() throws IOException {
         assertThat(Files.readAllLines(ROOT.resolve("README.md"))).hasSizeLessThanOrEqualTo(130);

@@ -11,8 +11,8 @@ import java.nio.file.attribute.FileTime;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.fedcomuon.Launcher.Run;
 import org.fedcomuon.testing.Repository;
 import org.fedcomuon.testing.Slow;
 import org.junit.jupiter.api.Assumptions;
@@ -32,28 +32,13 @@ class LauncherIT {
     @TempDir
     private Path temporary;
 
-    record Run(int exitCode, String out, String err) {}
-
     private Run fedcomuon(String javaOptions, String... arguments) throws IOException, InterruptedException {
-        // Not a build inside the build.
-        return run(ROOT, Map.of("FEDCOMUON_BUILD", "no", "FEDCOMUON_JAVA_OPTS", javaOptions), arguments);
+        return Launcher.in(temporary).with("FEDCOMUON_JAVA_OPTS", javaOptions).run(arguments);
     }
 
     private Run run(Path root, Map<String, String> environment, String... arguments)
             throws IOException, InterruptedException {
-        Path out = temporary.resolve("out");
-        Path err = temporary.resolve("err");
-        var builder = new ProcessBuilder(
-                Stream.concat(Stream.of(root.resolve("fedcomuon").toString()), Stream.of(arguments))
-                        .toList());
-        builder.environment().remove("FEDCOMUON_BUILD");
-        builder.environment().putAll(environment);
-        Process process = builder.directory(temporary.toFile())
-                .redirectOutput(out.toFile())
-                .redirectError(err.toFile())
-                .start();
-        assertThat(process.waitFor(300, TimeUnit.SECONDS)).isTrue();
-        return new Run(process.exitValue(), Files.readString(out), Files.readString(err));
+        return new Launcher(root, temporary, environment).run(arguments);
     }
 
     private static void assertOneLine(Run run, String... words) {
