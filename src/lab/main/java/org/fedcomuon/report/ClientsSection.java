@@ -17,8 +17,8 @@ final class ClientsSection {
     private static final int MOST_ROWS = 40;
     private static final int MOST_CLASSES = 30;
 
-    /** The size of a strip in its own units; the page scales it. */
-    private static final double WIDTH = 600;
+    /** The size of a strip in pixels, as the style of the page has it. */
+    private static final double WIDTH = 320;
 
     private static final double HEIGHT = 18;
 

@@ -57,10 +57,10 @@ final class Html {
             .agrees { background: var(--best); }
             .differs { background: var(--worse); }
             .warning { background: var(--worse); padding: .3rem .6rem; }
-            .strip svg { display: block; width: 20rem; height: .9rem; }
-            .strip rect { fill: var(--soft); opacity: .6; }
+            .strip svg { display: block; width: 320px; height: 18px; }
+            .strip rect { fill: var(--ink); opacity: .6; }
             .split { width: auto; }
-            .split td { background: color-mix(in srgb, #56b4e9 calc(100% * var(--share, 0)), var(--paper)); }
+            .split td { background: color-mix(in srgb, #56b4e9 calc(55% * var(--share, 0)), var(--paper)); }
             .bar { display: block; width: 100%; height: .9rem; }
             .bar rect, .swatch { fill: var(--c); }
             .shares { margin: 0; }

@@ -233,6 +233,14 @@ class ConfigurationTest {
     }
 
     @Test
+    void aSettingThatIsGivenTwiceIsRefused() {
+        assertThatThrownBy(() -> Preset.parse("mine.yaml", "eta: 1\nseed: 1\neta: 2\n"))
+                .isInstanceOf(ConfigurationException.class)
+                .hasMessageContaining("mine.yaml")
+                .hasMessageContaining("eta");
+    }
+
+    @Test
     void aMissingPresetIsNamed() {
         assertThatThrownBy(() -> Preset.load("mnist-robus")).hasMessageContaining("did you mean 'mnist-robust'?");
         assertThatThrownBy(() -> Preset.load("missing.yaml")).hasMessageContaining("missing.yaml cannot be read");

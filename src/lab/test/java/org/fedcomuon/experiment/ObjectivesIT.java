@@ -3,6 +3,7 @@ package org.fedcomuon.experiment;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -15,6 +16,9 @@ import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 import org.fedcomuon.data.ExampleSet;
 import org.fedcomuon.data.LabelledDataset;
+import org.fedcomuon.federation.Federation;
+import org.fedcomuon.method.FedAvg;
+import org.fedcomuon.method.Schedule;
 import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.GradientCheck;
 import org.fedcomuon.problem.Point;
@@ -87,6 +91,22 @@ class ObjectivesIT {
             assertThat(GradientCheck.of(task.problem()).at(w0).samples(1).mistake())
                     .isEmpty();
         }
+    }
+
+    /** A program that has this module on its path gets the page too. */
+    @Test
+    void aRunOfAProgramHasAPage() throws Exception {
+        Path out = temporary.resolve("program");
+        try (NetworkTask task = task(configuration("portfolio", "markets=2; days=30; assets=5"))) {
+            Federation.of(task.problem(), new FedAvg(Schedule.constant(0.05)))
+                    .iterations(4)
+                    .evaluate(2, task)
+                    .record(out)
+                    .build()
+                    .run();
+        }
+        assertThat(Files.readString(out.resolve("report.html"))).contains("fedavg", "<h2>Clients</h2>", "</html>");
+        assertThat(Files.readAllLines(out.resolve("clients.jsonl"))).hasSize(3 * 2);
     }
 
     @Test
