@@ -1,10 +1,10 @@
 // cuBLAS on simulated devices: the functions of vendor/cublas.h, with argument checks that the real library does not make.
 //
-// In the default math mode an administrator's environment decides what single precision means: CUBLAS_EMULATE_SINGLE_PRECISION=1
-// makes it an emulation by bfloat16; NVIDIA_TF32_OVERRIDE, of which only the value 0 is documented, is taken here to mean TF32 with 1.
-// Both are modelled by factors rounded to TF32, which differ more than an emulation would. CUBLAS_PEDANTIC_MATH "uses the prescribed precision and standardized arithmetic for all phases
-// of calculations". Sources: cuBLAS 13.0, cublasMath_t and "Floating Point Emulation"; CUDA C++ Programming Guide, "CUDA
-// Environment Variables". A trace has the mode of each call after its name.
+// In the default math mode the environment may decide what single precision means: CUBLAS_EMULATE_SINGLE_PRECISION=1 makes it
+// an emulation by bfloat16. NVIDIA_TF32_OVERRIDE=1 is taken here to mean TF32, although only its value 0 is known to be
+// documented. Both are modelled by factors rounded to TF32, which differ more than an emulation would. CUBLAS_PEDANTIC_MATH is
+// taken to exclude both. See cublasMath_t and floating-point emulation in the documentation of cuBLAS; that pedantic mode takes
+// precedence over the environment has not been seen on a GPU. A trace has the mode of each call after its name.
 #include "vendor/cublas.h"
 
 #include <atomic>

@@ -19,8 +19,8 @@
 //
 // Primary contexts are created when CUDA 12 and later create them: by cudaSetDevice, and by any call that needs a context, for
 // the current device, which is device 0 on a new thread. On a GPU each takes about half a gigabyte, and creating it fails if
-// the GPU is exclusive and in use. Sources: CUDA Runtime API 13.0, cudaSetDevice ("will also immediately initialize the
-// runtime state on the primary context") and "Interactions with the CUDA Driver API"; pytorch/pytorch#94864 for a guard that
+// the GPU is exclusive and in use. Sources: CUDA Runtime API 13.0, cudaSetDevice (which initializes
+// the primary context at once) and "Interactions with the CUDA Driver API"; pytorch/pytorch#94864 for a guard that
 // restored device 0; meta-pytorch/torchcomms#777 for a thread that only queried an event.
 //
 // A copy between devices is direct if the device of its stream has access to the memory of the other: by
@@ -32,7 +32,7 @@
 // The last error is kept for each thread until cudaGetLastError returns it: calls that succeed do not remove it, so that an
 // error that somebody ignored is found after a launch that has nothing to do with it. The fault of a kernel is not removed
 // at all (a "sticky" error), and every call on that device returns it. Source: CUDA Runtime API 13.0, "Error Handling";
-// CUDA C++ Programming Guide, "Error Checking", which asks for cudaGetLastError before a launch for this reason.
+// CUDA C++ Programming Guide, "Error Checking".
 #pragma once
 
 #include <cstddef>
