@@ -105,7 +105,9 @@ Arguments &Arguments::view(const char *name, const void *base, int64_t clients, 
 }
 
 Arguments &Arguments::workspace(const void *base, int64_t bytes, int64_t needed) {
+    const bool fine = ok();
     require(bytes >= needed, "the workspace has %" PRId64 " bytes, %" PRId64 " are needed", bytes, needed);
+    if (fine && !ok() && error_ != nullptr) error_->bytes = needed;
     return batch("workspace", base, 1, needed / static_cast<int64_t>(sizeof(double)), 0, sizeof(double), true);
 }
 

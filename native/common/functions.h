@@ -2,7 +2,7 @@
 // function through a backend; operations_test has an entry for each operation.
 #pragma once
 
-// Operations on data, and the queries for the size of their workspace.
+// Operations on data, the queries for the size of their workspace, and its preparation.
 #define FCM_EVERY_OPERATION(X)        \
     X(ema)                            \
     X(compose_momentum)               \
@@ -12,11 +12,16 @@
     X(project)                        \
     X(norm)                           \
     X(vector_step)                    \
+    X(vector_steps_workspace)         \
+    X(vector_steps_prepare)           \
+    X(vector_steps)                   \
     X(adaptive_step)                  \
     X(top_k)                          \
     X(average)                        \
     X(all_finite)                     \
+    X(require_finite)                 \
     X(newton_schulz_small_workspace)  \
+    X(newton_schulz_small_prepare)    \
     X(newton_schulz_small)            \
     X(normalize)                      \
     X(rearrange)                      \
@@ -28,6 +33,7 @@
 #define FCM_EVERY_FORWARDED(X)  \
     X(context_isa)              \
     X(synchronize)              \
+    X(context_mark)             \
     X(context_stream)           \
     X(buffer_allocate)          \
     X(buffer_free)              \

@@ -44,36 +44,50 @@ int64_t jacobian_length(Arguments &arguments, int64_t n, int64_t d) {
     return length;
 }
 
-// ---- Blocks of matrices ----
+// ---- Blocks of a client ----
 
-using Offset = int64_t fcm_matrix_block::*;
+inline int64_t size_of(const fcm_matrix_block &block) { return block.rows * block.cols; }
+inline int64_t size_of(const fcm_vector_block &block) { return block.n; }
 
+template <class Block>
 struct Blocks {
     int64_t clients;
-    const fcm_matrix_block *at;
+    const Block *at;
     int64_t count;
 
-    int64_t size(int64_t i) const { return at[i].rows * at[i].cols; }
+    int64_t size(int64_t i) const { return size_of(at[i]); }
 };
 
-void check_blocks(Arguments &arguments, const Blocks &blocks) {
+void check_block(Arguments &arguments, int64_t i, const fcm_matrix_block &b) {
+    int64_t size = 0;
+    arguments.require(b.rows >= 0 && b.cols >= 0, "block %" PRId64 " is %" PRId64 " x %" PRId64, i, b.rows, b.cols)
+        .require(std::min(b.rows, b.cols) <= FCM_SMALL_SIDE,
+                 "block %" PRId64 ", %" PRId64 " x %" PRId64 ", has a short side over %d", i, b.rows, b.cols, FCM_SMALL_SIDE)
+        .require(product(b.rows, b.cols, &size), "block %" PRId64 " does not fit int64", i);
+}
+void check_block(Arguments &arguments, int64_t i, const fcm_vector_block &b) {
+    arguments.require(b.n >= 0, "block %" PRId64 " has %" PRId64 " elements", i, b.n);
+}
+
+template <class Block>
+void check_blocks(Arguments &arguments, const Blocks<Block> &blocks) {
     arguments.require(blocks.clients >= 0, "clients = %" PRId64 " is negative", blocks.clients)
         .require(blocks.count >= 0, "block_count = %" PRId64 " is negative", blocks.count)
         .require(blocks.count == 0 || blocks.at != nullptr, "the table of blocks is null");
+    for (int64_t i = 0; arguments.ok() && i < blocks.count; ++i) check_block(arguments, i, blocks.at[i]);
+}
+
+template <class Block>
+void check_scales(Arguments &arguments, const Blocks<Block> &blocks) {
     for (int64_t i = 0; arguments.ok() && i < blocks.count; ++i) {
-        const fcm_matrix_block &b = blocks.at[i];
-        int64_t size = 0;
-        arguments.require(b.rows >= 0 && b.cols >= 0, "block %" PRId64 " is %" PRId64 " x %" PRId64, i, b.rows, b.cols)
-            .require(std::min(b.rows, b.cols) <= FCM_SMALL_SIDE,
-                     "block %" PRId64 ", %" PRId64 " x %" PRId64 ", has a short side over %d", i, b.rows, b.cols,
-                     FCM_SMALL_SIDE)
-            .require(product(b.rows, b.cols, &size), "block %" PRId64 " does not fit int64", i);
+        arguments.require(std::isfinite(blocks.at[i].scale), "the scale of block %" PRId64 " is %g", i, blocks.at[i].scale);
     }
 }
 
 // The range that the blocks of one client span from its base; the whole range is treated as one operand of the batch.
-void check_operand(Arguments &arguments, const Blocks &blocks, const char *name, const float *base, int64_t stride,
-                   Offset offset, bool written) {
+template <class Block>
+void check_operand(Arguments &arguments, const Blocks<Block> &blocks, const char *name, const float *base, int64_t stride,
+                   int64_t Block::*offset, bool written) {
     int64_t reach = 0;
     for (int64_t i = 0; arguments.ok() && i < blocks.count; ++i) {
         const int64_t start = blocks.at[i].*offset;
@@ -95,16 +109,41 @@ void check_operand(Arguments &arguments, const Blocks &blocks, const char *name,
 }
 
 // Limits the sizes so that a device can compute the size of its workspace: below 2^40 no product overflows.
-void check_room(Arguments &arguments, const Blocks &blocks) {
-    constexpr int64_t kMost = int64_t{1} << 40;
+constexpr int64_t kMost = int64_t{1} << 40;
+int64_t length_of(const fcm_matrix_block &block) { return std::max(block.rows, block.cols); }  // the short side is <= 128
+int64_t length_of(const fcm_vector_block &block) { return block.n; }
+
+template <class Block>
+void check_room(Arguments &arguments, const Blocks<Block> &blocks) {
     for (int64_t i = 0; arguments.ok() && i < blocks.count; ++i) {
-        // the short side is at most 128
-        arguments.require(std::max(blocks.at[i].rows, blocks.at[i].cols) < kMost, "block %" PRId64 " is too long", i);
+        arguments.require(length_of(blocks.at[i]) < kMost, "block %" PRId64 " is too long", i);
     }
     int64_t matrices = 0;
     if (!arguments.ok()) return;
     arguments.require(product(blocks.clients, blocks.count, &matrices) && matrices < kMost && blocks.count < kMost,
                       "%" PRId64 " clients of %" PRId64 " blocks are too many", blocks.clients, blocks.count);
+}
+
+// Coefficients of Newton-Schulz, three for each step.
+void check_coefficients(Arguments &arguments, const double *coefficients, int64_t steps) {
+    arguments.require(steps >= 0 && steps <= 1000, "steps = %" PRId64 " is outside [0, 1000]", steps)
+        .require(steps == 0 || coefficients != nullptr, "the coefficients are null");
+    for (int64_t i = 0; arguments.ok() && i < 3 * steps; ++i) {
+        arguments.require(std::isfinite(coefficients[i]), "coefficient %" PRId64 " is %g", i, coefficients[i]);
+    }
+}
+
+// The workspace of an operation on blocks, whose size the device knows.
+template <class Block>
+using WorkspaceQuery = fcm_status(const fcm_context *, int64_t, const Block *, int64_t, int64_t *, fcm_error *);
+
+template <class Block>
+Arguments &block_workspace(Arguments &arguments, const fcm_context *context, const Blocks<Block> &blocks,
+                           WorkspaceQuery<Block> &query, const void *workspace, int64_t bytes, fcm_error *error) {
+    check_room(arguments, blocks);
+    int64_t needed = 0;
+    if (arguments.ok()) query(context, blocks.clients, blocks.at, blocks.count, &needed, error);
+    return arguments.workspace(workspace, bytes, needed);
 }
 
 // ---- Products ----
@@ -211,23 +250,61 @@ fcm_status fcm_norm(fcm_context *context, int64_t clients, int64_t n, const floa
     return enter<entry::norm>(context, error, check, clients, n, x, x_stride, norms, workspace, workspace_bytes);
 }
 
-fcm_status fcm_vector_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double eta, const float *m,
-                           int64_t m_stride, float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes,
-                           fcm_error *error) {
+fcm_status fcm_vector_step(fcm_context *context, int64_t clients, int64_t n, double eta, const float *m, int64_t m_stride,
+                           float *w, int64_t w_stride, fcm_error *error) {
     const auto check = [&](Arguments &arguments) {
         arguments.sizes(clients, n)
-            .require(rule == FCM_STEP_PLAIN || rule == FCM_STEP_NORMALIZED, "there is no step rule %d", rule)
             .require(std::isfinite(eta), "eta = %g is not finite", eta)
             .read("m", m, clients, n, m_stride)
-            .write("w", w, clients, n, w_stride);
-        if (rule == FCM_STEP_NORMALIZED) {
-            arguments.workspace(workspace, workspace_bytes, fcm::sum_bytes(arguments, clients, n));
-        }
-        arguments.disjoint();
+            .write("w", w, clients, n, w_stride)
+            .disjoint();
         return clients > 0 && n > 0;
     };
-    return enter<entry::vector_step>(context, error, check, clients, n, rule, eta, m, m_stride, w, w_stride, workspace,
-                                     workspace_bytes);
+    return enter<entry::vector_step>(context, error, check, clients, n, eta, m, m_stride, w, w_stride);
+}
+
+fcm_status fcm_vector_steps_workspace(const fcm_context *context, int64_t clients, const fcm_vector_block *blocks,
+                                      int64_t block_count, int64_t *bytes, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.require(bytes != nullptr, fcm::kNoPlace);
+        const fcm::Blocks<fcm_vector_block> all{clients, blocks, block_count};
+        fcm::check_blocks(arguments, all);
+        fcm::check_room(arguments, all);
+        return true;
+    };
+    return enter<entry::vector_steps_workspace>(context, error, check, clients, blocks, block_count, bytes);
+}
+
+fcm_status fcm_vector_steps_prepare(fcm_context *context, int64_t clients, const fcm_vector_block *blocks, int64_t block_count,
+                                    void *workspace, int64_t workspace_bytes, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        const fcm::Blocks<fcm_vector_block> all{clients, blocks, block_count};
+        fcm::check_blocks(arguments, all);
+        fcm::check_scales(arguments, all);
+        fcm::block_workspace(arguments, context, all, fcm::device::vector_steps_workspace, workspace, workspace_bytes, error);
+        return clients > 0 && block_count > 0;
+    };
+    return enter<entry::vector_steps_prepare>(context, error, check, clients, blocks, block_count, workspace,
+                                              workspace_bytes);
+}
+
+fcm_status fcm_vector_steps(fcm_context *context, int64_t clients, const fcm_vector_block *blocks, int64_t block_count,
+                            int32_t rule, double eta, const float *m, int64_t m_stride, float *w, int64_t w_stride,
+                            void *workspace, int64_t workspace_bytes, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        const fcm::Blocks<fcm_vector_block> all{clients, blocks, block_count};
+        arguments.require(rule == FCM_STEP_PLAIN || rule == FCM_STEP_NORMALIZED, "there is no step rule %d", rule)
+            .require(std::isfinite(eta), "eta = %g is not finite", eta);
+        fcm::check_blocks(arguments, all);
+        fcm::check_scales(arguments, all);
+        fcm::check_operand(arguments, all, "m", m, m_stride, &fcm_vector_block::m_offset, false);
+        fcm::check_operand(arguments, all, "w", w, w_stride, &fcm_vector_block::w_offset, true);
+        fcm::block_workspace(arguments, context, all, fcm::device::vector_steps_workspace, workspace, workspace_bytes, error)
+            .disjoint();
+        return clients > 0 && block_count > 0;
+    };
+    return enter<entry::vector_steps>(context, error, check, clients, blocks, block_count, rule, eta, m, m_stride, w,
+                                      w_stride, workspace, workspace_bytes);
 }
 
 fcm_status fcm_adaptive_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double beta1, double beta2,
@@ -293,15 +370,41 @@ fcm_status fcm_all_finite(fcm_context *context, int64_t clients, int64_t n, cons
     return enter<entry::all_finite>(context, error, check, clients, n, x, x_stride, client, index);
 }
 
+fcm_status fcm_require_finite(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride,
+                              const float *of, int64_t of_stride, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.sizes(clients, n).read("x", x, clients, n, x_stride);
+        if (of != nullptr) arguments.read("of", of, clients, 1, of_stride);
+        return clients > 0 && n > 0;
+    };
+    return enter<entry::require_finite>(context, error, check, clients, n, x, x_stride, of, of_stride);
+}
+
 fcm_status fcm_newton_schulz_small_workspace(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
                                              int64_t block_count, int64_t *bytes, fcm_error *error) {
     const auto check = [&](Arguments &arguments) {
         arguments.require(bytes != nullptr, fcm::kNoPlace);
-        fcm::check_blocks(arguments, {clients, blocks, block_count});
-        fcm::check_room(arguments, {clients, blocks, block_count});
+        const fcm::Blocks<fcm_matrix_block> all{clients, blocks, block_count};
+        fcm::check_blocks(arguments, all);
+        fcm::check_room(arguments, all);
         return true;
     };
     return enter<entry::newton_schulz_small_workspace>(context, error, check, clients, blocks, block_count, bytes);
+}
+
+fcm_status fcm_newton_schulz_small_prepare(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
+                                           int64_t block_count, const double *coefficients, int64_t steps, void *workspace,
+                                           int64_t workspace_bytes, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        const fcm::Blocks<fcm_matrix_block> all{clients, blocks, block_count};
+        fcm::check_coefficients(arguments, coefficients, steps);
+        fcm::check_blocks(arguments, all);
+        fcm::block_workspace(arguments, context, all, fcm::device::newton_schulz_small_workspace, workspace, workspace_bytes,
+                             error);
+        return clients > 0 && block_count > 0;
+    };
+    return enter<entry::newton_schulz_small_prepare>(context, error, check, clients, blocks, block_count, coefficients, steps,
+                                                     workspace, workspace_bytes);
 }
 
 fcm_status fcm_newton_schulz_small(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count,
@@ -309,16 +412,12 @@ fcm_status fcm_newton_schulz_small(fcm_context *context, int64_t clients, const 
                                    int64_t m_stride, float *o, int64_t o_stride, float *w, int64_t w_stride, void *workspace,
                                    int64_t workspace_bytes, fcm_error *error) {
     const auto check = [&](Arguments &arguments) {
-        const fcm::Blocks all{clients, blocks, block_count};
-        arguments.require(steps >= 0 && steps <= 1000, "steps = %" PRId64 " is outside [0, 1000]", steps)
-            .require(steps == 0 || coefficients != nullptr, "the coefficients are null")
-            .require(divisor > 0.0 && std::isfinite(divisor), "divisor = %g is not a positive number", divisor)
+        const fcm::Blocks<fcm_matrix_block> all{clients, blocks, block_count};
+        fcm::check_coefficients(arguments, coefficients, steps);
+        arguments.require(divisor > 0.0 && std::isfinite(divisor), "divisor = %g is not a positive number", divisor)
             .require(std::isfinite(eta), "eta = %g is not finite", eta)
             .require(o != nullptr || w != nullptr, "neither o nor w is given");
         fcm::check_blocks(arguments, all);
-        for (int64_t i = 0; arguments.ok() && i < 3 * steps; ++i) {
-            arguments.require(std::isfinite(coefficients[i]), "coefficient %" PRId64 " is %g", i, coefficients[i]);
-        }
         const bool in_place = o == m;
         fcm::check_operand(arguments, all, "m", m, m_stride, &fcm_matrix_block::m_offset, in_place);
         if (o != nullptr && in_place) {
@@ -331,17 +430,12 @@ fcm_status fcm_newton_schulz_small(fcm_context *context, int64_t clients, const 
             fcm::check_operand(arguments, all, "o", o, o_stride, &fcm_matrix_block::o_offset, true);
         }
         if (w != nullptr) {
-            for (int64_t i = 0; arguments.ok() && i < block_count; ++i) {
-                arguments.require(std::isfinite(blocks[i].scale), "the scale of block %" PRId64 " is %g", i, blocks[i].scale);
-            }
+            fcm::check_scales(arguments, all);
             fcm::check_operand(arguments, all, "w", w, w_stride, &fcm_matrix_block::w_offset, true);
         }
-        fcm::check_room(arguments, all);
-        int64_t needed = 0;
-        if (arguments.ok()) {
-            fcm::device::newton_schulz_small_workspace(context, clients, blocks, block_count, &needed, error);
-        }
-        arguments.workspace(workspace, workspace_bytes, needed).disjoint();
+        fcm::block_workspace(arguments, context, all, fcm::device::newton_schulz_small_workspace, workspace, workspace_bytes,
+                             error)
+            .disjoint();
         return clients > 0 && block_count > 0;
     };
     return enter<entry::newton_schulz_small>(context, error, check, clients, blocks, block_count, coefficients, steps, divisor,

@@ -18,6 +18,9 @@ namespace fcm {
 
 fcm_status device::synchronize(fcm_context *, fcm_error *) { return FCM_OK; }
 
+// Operations of a CPU report what they find themselves.
+fcm_status device::context_mark(fcm_context *, int64_t, fcm_error *) { return FCM_OK; }
+
 fcm_status device::context_stream(const fcm_context *, void **stream, fcm_error *) {
     *stream = nullptr;
     return FCM_OK;

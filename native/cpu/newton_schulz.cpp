@@ -68,6 +68,12 @@ fcm_status device::newton_schulz_small_workspace(const fcm_context *context, int
     return FCM_OK;
 }
 
+// The order of the blocks is sorted in no time, by each call.
+fcm_status device::newton_schulz_small_prepare(fcm_context *, int64_t, const fcm_matrix_block *, int64_t, const double *,
+                                               int64_t, void *, int64_t, fcm_error *) {
+    return FCM_OK;
+}
+
 fcm_status device::newton_schulz_small(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
                                        int64_t block_count, const double *coefficients, int64_t steps, double divisor,
                                        double eta, const float *m, int64_t m_stride, float *o, int64_t o_stride, float *w,
@@ -97,14 +103,15 @@ fcm_status device::newton_schulz_small(fcm_context *context, int64_t clients, co
         norms[number_of(task)] = norm;
         if (!std::isfinite(norm)) lower(bad, number_of(task));
     });
-    const auto not_finite = [&](const char *words) {
-        const Task task{bad.load() / block_count, bad.load() % block_count};
+    constexpr const char *function = "fcm_newton_schulz_small";
+    const auto bad_task = [&] { return Task{bad.load() / block_count, bad.load() % block_count}; };
+    if (bad.load() != INT64_MAX) {
+        const Task task = bad_task();
+        const float *matrix = matrix_of(task);
         const int64_t size = blocks[task.block].rows * blocks[task.block].cols;
-        const int64_t index = context->kernels.first_not_finite(size, matrix_of(task));
-        return fail(error, FCM_NOT_FINITE, {task.client, task.block, index},
-                    "fcm_newton_schulz_small: %s, block %" PRId64 " of client %" PRId64, words, task.block, task.client);
-    };
-    if (bad.load() != INT64_MAX) return not_finite("NaN or Inf in the matrix");
+        const int64_t index = context->kernels.first_not_finite(size, matrix);
+        return fail_not_finite(function, "m", {task.client, task.block, index, matrix + index}, error);
+    }
 
     context->pool.run(clients * block_count, elements, [&](int64_t i, int thread) {
         const Task task = task_of(i);
@@ -130,7 +137,10 @@ fcm_status device::newton_schulz_small(fcm_context *context, int64_t clients, co
                              w == nullptr ? nullptr : w + task.client * w_stride + block.w_offset,
                              static_cast<float>(eta * block.scale));
     });
-    if (bad.load() != INT64_MAX) return not_finite("the coefficients drive the iteration out of range");
+    if (bad.load() != INT64_MAX) {
+        const Task task = bad_task();
+        return fail_out_of_range(function, {task.client, task.block, -1, matrix_of(task)}, error);
+    }
     return FCM_OK;
 }
 

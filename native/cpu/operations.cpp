@@ -17,7 +17,7 @@ void norms_of(const double *sums, int64_t clients, int64_t n, double *norms) {
 fcm_status check_norms(const char *function, int64_t clients, const double *norms, fcm_error *error) {
     for (int64_t k = 0; k < clients; ++k) {
         if (!std::isfinite(norms[k])) {
-            return fail(error, FCM_NOT_FINITE, {k, -1, -1}, "%s: the norm of client %" PRId64 " is %g", function, k, norms[k]);
+            return fail_norm(function, {k, -1, -1, norms + k}, error);
         }
     }
     return FCM_OK;
@@ -108,23 +108,10 @@ fcm_status device::norm(fcm_context *context, int64_t clients, int64_t n, const 
     return FCM_OK;
 }
 
-fcm_status device::vector_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double eta, const float *m,
-                               int64_t m_stride, float *w, int64_t w_stride, void *workspace, int64_t, fcm_error *error) {
-    auto *sums = static_cast<double *>(workspace);
-    const int64_t pieces = pieces_of(n);
-    const bool normalized = rule == FCM_STEP_NORMALIZED;
-    if (normalized) {
-        const fcm_status status = finite_norms("fcm_vector_step", "m", context, clients, n, m, m_stride, sums, error);
-        if (status != FCM_OK) return status;
-    }
+fcm_status device::vector_step(fcm_context *context, int64_t clients, int64_t n, double eta, const float *m, int64_t m_stride,
+                               float *w, int64_t w_stride, fcm_error *) {
     for_pieces(context, clients, n, [&](int64_t k, int64_t start, int64_t length, int64_t) {
-        double step = eta;
-        if (normalized) {
-            const double norm = sums[k * pieces];
-            if (norm == 0.0) return;
-            step = eta / norm;
-        }
-        context->kernels.step(length, step, m + k * m_stride + start, w + k * w_stride + start);
+        context->kernels.step(length, eta, m + k * m_stride + start, w + k * w_stride + start);
     });
     return FCM_OK;
 }
@@ -132,9 +119,17 @@ fcm_status device::vector_step(fcm_context *context, int64_t clients, int64_t n,
 fcm_status device::normalize(fcm_context *context, int64_t clients, int64_t n, double divisor, const float *x,
                              int64_t x_stride, float *y, int64_t y_stride, void *workspace, int64_t, fcm_error *error) {
     auto *sums = static_cast<double *>(workspace);
-    const fcm_status status = finite_norms("fcm_normalize", "x", context, clients, n, x, x_stride, sums, error);
-    if (status != FCM_OK) return status;
+    sum_pieces(context, clients, n, x, x_stride, sums);
     const int64_t pieces = pieces_of(n);
+    for (int64_t k = 0; k < clients; ++k) {
+        const double norm = norm_of(sums, k, pieces);
+        if (!std::isfinite(norm)) {
+            const float *first = x + k * x_stride;
+            const int64_t index = context->kernels.first_not_finite(n, first);
+            return fail_not_finite("fcm_normalize", "x", {k, -1, index, first + index}, error);
+        }
+        sums[k * pieces] = norm;
+    }
     for_pieces(context, clients, n, [&](int64_t k, int64_t start, int64_t length, int64_t) {
         const double norm = sums[k * pieces];
         context->kernels.scale(length, norm == 0.0 ? 0.0 : 1.0 / (norm * divisor), x + k * x_stride + start,
@@ -174,6 +169,15 @@ fcm_status device::all_finite(fcm_context *context, int64_t clients, int64_t n, 
     *client = place.client;
     *index = place.index;
     return FCM_OK;
+}
+
+fcm_status device::require_finite(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride,
+                                  const float *of, int64_t of_stride, fcm_error *error) {
+    constexpr const char *function = "fcm_require_finite";
+    const Place place = first_not_finite(context, clients, n, x, x_stride);
+    if (place.client < 0) return FCM_OK;
+    if (of == nullptr) return fail_not_finite(function, "x", place, error);
+    return fail_computed(function, {place.client, -1, -1, of + place.client * of_stride}, error);
 }
 
 fcm_status device::triad(fcm_context *context, int64_t n, float s, const float *b, const float *c, float *a,

@@ -50,24 +50,8 @@ inline Place first_not_finite(fcm_context *context, int64_t clients, int64_t n, 
     if (task == INT64_MAX) return {};
     const int64_t k = task / pieces_of(n);
     const int64_t start = task % pieces_of(n) * kSumPiece;
-    return {k, -1, start + context->kernels.first_not_finite(n - start, x + k * stride + start)};
-}
-
-// Stores the norm of client k in its first sum, sums[k * pieces_of(n)], if all norms are finite. Otherwise reports the first
-// NaN or Inf of the operand called `name`.
-inline fcm_status finite_norms(const char *function, const char *name, fcm_context *context, int64_t clients, int64_t n,
-                               const float *x, int64_t stride, double *sums, fcm_error *error) {
-    const int64_t pieces = pieces_of(n);
-    sum_pieces(context, clients, n, x, stride, sums);
-    for (int64_t k = 0; k < clients; ++k) {
-        const double norm = norm_of(sums, k, pieces);
-        if (!std::isfinite(norm)) {
-            const int64_t index = context->kernels.first_not_finite(n, x + k * stride);
-            return fail_not_finite(function, name, {k, -1, index}, error);
-        }
-        sums[k * pieces] = norm;
-    }
-    return FCM_OK;
+    const int64_t index = start + context->kernels.first_not_finite(n - start, x + k * stride + start);
+    return {k, -1, index, x + k * stride + index};
 }
 
 }  // namespace fcm

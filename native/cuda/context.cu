@@ -33,6 +33,82 @@ bool has_context(int device) noexcept {
     return state != nullptr && state(device, &flags, &active) == 0 && active != 0;
 }
 
+Check ask(fcm_context *context, Question question) {
+    const unsigned long long ticket = ++context->tickets;
+    question.mark = context->operation_mark;
+    context->questions[ticket % kQuestions] = std::move(question);
+    return {context->status, ticket};
+}
+
+namespace {
+
+// Puts what was found into words.
+fcm_status report(const fcm_context *context, const Status &found, fcm_error *error) {
+    if (context->tickets - found.ticket >= kQuestions) {
+        return fail(error, FCM_NOT_FINITE, {}, "%s:%d: one of more than %zu operations has found NaN or Inf", kKindName,
+                    context->device, kQuestions);
+    }
+    const Question &question = context->questions[found.ticket % kQuestions];
+    const auto offset = static_cast<int64_t>(found.address - question.base);
+    Place place;
+    place.address = reinterpret_cast<const void *>(static_cast<uintptr_t>(found.address));
+    place.client = question.stride == 0 ? 0 : offset / question.stride;
+    place.index = (offset - place.client * question.stride) / question.element;
+    if (question.blocks != nullptr) {
+        const auto &blocks = *question.blocks;
+        for (size_t i = 0; i < blocks.size(); ++i) {
+            if (place.index < blocks[i].offset || place.index >= blocks[i].offset + blocks[i].size) continue;
+            place.block = static_cast<int64_t>(i);
+            place.index -= blocks[i].offset;
+            break;
+        }
+    }
+    if (question.sought == Sought::kNotFinite) return fail_not_finite(question.function, question.operand, place, error);
+    place.index = -1;
+    if (question.sought == Sought::kOutOfRange) return fail_out_of_range(question.function, place, error);
+    if (question.sought == Sought::kNorm) return fail_norm(question.function, place, error);
+    return fail_computed(question.function, place, error);
+}
+
+}  // namespace
+
+fcm_status settle(fcm_context *context, fcm_error *error) {
+    const bool asked = context->tickets != context->answered;
+    if (asked) {
+        check(cudaMemcpyAsync(context->seen, context->status, sizeof(Status), cudaMemcpyDeviceToHost, context->stream),
+              "cudaMemcpyAsync");
+    }
+    check(cudaStreamSynchronize(context->stream), "cudaStreamSynchronize");
+    if (!asked) return FCM_OK;
+    context->answered = context->tickets;
+    const Status found = *context->seen;
+    if (found.ticket == kNothing) return FCM_OK;
+    check(cudaMemsetAsync(context->status, 0xff, sizeof(Status), context->stream), "cudaMemsetAsync");
+    const fcm_status status = report(context, found, error);
+    if (error != nullptr) error->mark = context->questions[found.ticket % kQuestions].mark;
+    return status;
+}
+
+uint64_t digest_of(const void *table, int64_t bytes, uint64_t digest) {
+    const auto *at = static_cast<const unsigned char *>(table);
+    for (int64_t i = 0; i < bytes; ++i) digest = (digest ^ at[i]) * 0x100000001b3ull;  // FNV-1a
+    return digest;
+}
+
+void prepare(fcm_context *context, void *workspace, void *to, const std::vector<char> &table, Prepared prepared) {
+    check(cudaMemcpyAsync(to, table.data(), table.size(), cudaMemcpyHostToDevice, context->stream), "cudaMemcpyAsync",
+          static_cast<int64_t>(table.size()));
+    check(cudaStreamSynchronize(context->stream), "cudaStreamSynchronize");
+    const std::lock_guard<std::mutex> lock(context->buffers_mutex);
+    context->prepared[workspace] = std::move(prepared);
+}
+
+std::shared_ptr<const Spans> prepared_blocks(const fcm_context *context, const void *workspace, uint64_t digest) {
+    const std::lock_guard<std::mutex> lock(context->buffers_mutex);
+    const auto found = context->prepared.find(workspace);
+    return found == context->prepared.end() || found->second.digest != digest ? nullptr : found->second.blocks;
+}
+
 namespace {
 
 int attribute(cudaDeviceAttr which, int device) {
@@ -45,7 +121,7 @@ fcm_status copy(const char *function, fcm_context *context, void *to, const void
                 bool wait, fcm_error *error) {
     return on_device(function, context, error, [&] {
         check(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), kind, context->stream), "cudaMemcpyAsync", bytes);
-        if (wait) check(cudaStreamSynchronize(context->stream), "cudaStreamSynchronize");
+        return wait ? settle(context, error) : fcm_status{FCM_OK};
     });
 }
 
@@ -156,11 +232,11 @@ fcm_context::fcm_context(int ordinal) : device(ordinal) {
         shared_bytes = fcm::attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
         check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
         check(cudaEventCreateWithFlags(&mark, cudaEventDisableTiming), "cudaEventCreateWithFlags");
-        check(cudaMalloc(reinterpret_cast<void **>(&findings), sizeof(fcm::Findings)), "cudaMalloc", sizeof(fcm::Findings));
         check(cudaMalloc(&scratch, fcm::kScratchBytes), "cudaMalloc", fcm::kScratchBytes);
-        check(cudaHostAlloc(reinterpret_cast<void **>(&found), sizeof(fcm::Findings), cudaHostAllocDefault), "cudaHostAlloc",
-              sizeof(fcm::Findings));
-        check(cudaHostAlloc(&staging, fcm::kStagingBytes, cudaHostAllocDefault), "cudaHostAlloc", fcm::kStagingBytes);
+        check(cudaMalloc(reinterpret_cast<void **>(&status), 2 * sizeof(fcm::Status)), "cudaMalloc", 2 * sizeof(fcm::Status));
+        check(cudaMemsetAsync(status, 0xff, 2 * sizeof(fcm::Status), stream), "cudaMemsetAsync");
+        check(cudaHostAlloc(reinterpret_cast<void **>(&seen), 2 * sizeof(fcm::Status), cudaHostAllocDefault), "cudaHostAlloc",
+              2 * sizeof(fcm::Status));
     } catch (...) {
         release();
         throw;
@@ -189,10 +265,9 @@ void fcm_context::release() noexcept {
     for (unsigned char *slot : slots) {
         if (slot != nullptr) (void)cudaFreeHost(slot);
     }
-    if (staging != nullptr) (void)cudaFreeHost(staging);
-    if (found != nullptr) (void)cudaFreeHost(found);
+    if (seen != nullptr) (void)cudaFreeHost(seen);
+    if (status != nullptr) (void)cudaFree(status);
     if (scratch != nullptr) (void)cudaFree(scratch);
-    if (findings != nullptr) (void)cudaFree(findings);
     if (mark != nullptr) (void)cudaEventDestroy(mark);
     if (stream != nullptr) (void)cudaStreamDestroy(stream);
     if (before != device && fcm::has_context(before)) (void)cudaSetDevice(before);
@@ -245,9 +320,12 @@ fcm_status device::context_isa(const fcm_context *, int32_t *isa, fcm_error *) {
 }
 
 fcm_status device::synchronize(fcm_context *context, fcm_error *error) {
-    return on_device("fcm_synchronize", context, error, [&] {
-        check(cudaStreamSynchronize(context->stream), "cudaStreamSynchronize");
-    });
+    return on_device("fcm_synchronize", context, error, [&] { return settle(context, error); });
+}
+
+fcm_status device::context_mark(fcm_context *context, int64_t mark, fcm_error *) {
+    context->operation_mark = mark;
+    return FCM_OK;
 }
 
 fcm_status device::context_stream(const fcm_context *context, void **stream, fcm_error *error) {
@@ -319,6 +397,7 @@ fcm_status device::buffer_free(fcm_context *context, void *address, fcm_error *e
         // The buffer no longer belongs to the caller, even if CUDA reports an error.
         context->live_bytes -= found->second;
         context->buffers.erase(found);
+        context->prepared.erase(address);
         check(cudaFreeAsync(address, context->stream), "cudaFreeAsync");
     });
 }

@@ -1,30 +1,69 @@
 // A context on a GPU: a device, a stream, and the buffers that it has allocated. Host side only.
 #pragma once
 
+#include <array>
 #include <cinttypes>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <type_traits>
 #include <unordered_map>
+#include <vector>
 
 #include "failure.h"
 #include "portable.h"
+#include "status.h"
 
 namespace fcm {
 
-// Findings of an operation on the device that the host has to read: positions, or kNothing if nothing was found.
-constexpr unsigned long long kNothing = ~0ull;
-struct Findings {
-    unsigned long long bad;           // the first position that is not finite
-    unsigned long long out_of_range;  // Newton-Schulz: the first matrix that left the range of float
-    unsigned long long next;          // Newton-Schulz: the next matrix in the queue
+// A block of a client, for messages: where it is from the client's base.
+struct Span {
+    int64_t offset;
+    int64_t size;
+};
+using Spans = std::vector<Span>;
+
+// What an operation looks for; see the functions fail_* of the same names.
+enum class Sought { kNotFinite, kOutOfRange, kNorm, kComputed };
+
+// An operation that looks for NaN or Inf, for the message if it finds any.
+struct Question {
+    const char *function = nullptr;
+    const char *operand = nullptr;
+    Sought sought = Sought::kNotFinite;
+    uintptr_t base = 0;
+    int64_t stride = 0;   // in bytes; 0 if there is one client, or one vector for all
+    int64_t element = 0;  // in bytes
+    int64_t mark = 0;
+    std::shared_ptr<const Spans> blocks;
+
+    template <class Element>
+    static Question about(const char *function, const char *operand, Sought sought, int64_t clients, const Element *base,
+                          int64_t stride, std::shared_ptr<const Spans> blocks = nullptr) {
+        constexpr int64_t kBytes = sizeof(Element);
+        return {function,
+                operand,
+                sought,
+                reinterpret_cast<uintptr_t>(base),
+                clients == 1 ? 0 : stride * kBytes,
+                kBytes,
+                0,
+                std::move(blocks)};
+    }
+};
+
+// The last operations that looked for something. A step has about twenty, and waits once or twice.
+constexpr size_t kQuestions = 1024;
+
+// A workspace that was prepared for an operation on blocks.
+struct Prepared {
+    uint64_t digest;  // of blocks and coefficients
+    std::shared_ptr<const Spans> blocks;
 };
 
 // Scratch memory on the device for an operation; the operations of one stream use it one after the other.
 constexpr int64_t kScratchBytes = int64_t{1} << 20;
-// Pinned staging memory for tables that are copied to the device.
-constexpr int64_t kStagingBytes = int64_t{1} << 16;
 // Pinned memory for copies from GPUs whose memory this one cannot access: while one slot is being filled by the other GPU,
 // this one empties the other. Two slots of 4 MiB keep both busy, and are small compared with what is copied.
 constexpr int kSlots = 2;
@@ -102,10 +141,15 @@ struct fcm_context {
     int shared_bytes = 0;  // maximum dynamic shared memory of a block
     cudaStream_t stream = nullptr;
     cudaEvent_t mark = nullptr;          // for copies that another stream has to wait for
-    fcm::Findings *findings = nullptr;   // on the device
-    fcm::Findings *found = nullptr;      // pinned copy of the findings
     void *scratch = nullptr;             // kScratchBytes on the device
-    void *staging = nullptr;             // kStagingBytes, pinned
+
+    fcm::Status *status = nullptr;  // on the device: the first for operations, the second for questions of the host
+    fcm::Status *seen = nullptr;    // pinned copies of both
+    int64_t operation_mark = 0;       // of the operations given from now on
+    unsigned long long tickets = 0;   // of operations that look for something, so far
+    unsigned long long answered = 0;  // how many of them have been read
+    std::array<fcm::Question, fcm::kQuestions> questions;
+    std::unordered_map<const void *, fcm::Prepared> prepared;  // by workspace
 
     mutable std::mutex buffers_mutex;
     std::unordered_map<void *, int64_t> buffers;
@@ -160,17 +204,23 @@ fcm_status on_device(const char *function, const fcm_context *context, fcm_error
     }
 }
 
-// Resets the findings, in stream order.
-inline void forget(const fcm_context *context) {
-    check(cudaMemsetAsync(context->findings, 0xff, sizeof(Findings), context->stream), "cudaMemsetAsync");
-}
+// Notes an operation that looks for NaN or Inf. Its kernels get the result.
+Check ask(fcm_context *context, Question question);
 
-// Waits for the stream and returns the findings.
-inline Findings read_findings(const fcm_context *context) {
-    check(cudaMemcpyAsync(context->found, context->findings, sizeof(Findings), cudaMemcpyDeviceToHost, context->stream),
-          "cudaMemcpyAsync");
-    check(cudaStreamSynchronize(context->stream), "cudaStreamSynchronize");
-    return *context->found;
+// Waits for the stream. If an operation has found NaN or Inf since the last call, reports it and resets the status.
+fcm_status settle(fcm_context *context, fcm_error *error);
+
+// The digest of a table, continued from `digest`.
+uint64_t digest_of(const void *table, int64_t bytes, uint64_t digest = 0xcbf29ce484222325ull);
+
+// Copies a table to a workspace and notes that it is prepared; waits.
+void prepare(fcm_context *context, void *workspace, void *to, const std::vector<char> &table, Prepared prepared);
+
+// The blocks of a workspace that was prepared with this digest; null if it was not.
+std::shared_ptr<const Spans> prepared_blocks(const fcm_context *context, const void *workspace, uint64_t digest);
+
+inline fcm_status fail_unprepared(const char *function, fcm_error *error) {
+    return fail(error, FCM_INVALID_ARGUMENT, {}, "%s: the workspace has not been prepared for these blocks", function);
 }
 
 // The grid of a kernel with a grid-stride loop. It never depends on the device: results must not depend on it anyway, and
@@ -180,7 +230,8 @@ inline unsigned blocks_for(int64_t tasks) {
     return static_cast<unsigned>(tasks < kMostBlocks ? tasks : kMostBlocks);
 }
 
-// finite.cu: the first NaN or Inf in client order; waits for the stream.
-Place first_not_finite(const fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t stride);
+// finite.cu: looks for NaN or Inf in x, without waiting; reports places of `of` instead if it is not null.
+void look_for_not_finite(const fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t stride,
+                         const float *of, int64_t of_stride, Check check);
 
 }  // namespace fcm

@@ -1,5 +1,5 @@
-// The update rules that touch every element once: ema, compose_momentum, project, project_compose_momentum, adaptive_step,
-// average and triad. The arithmetic has the same precision and the same roundings as the CPU kernels (float where they use
+// The update rules that touch every element once: ema, compose_momentum, project, project_compose_momentum, vector_step,
+// adaptive_step, average and triad. The arithmetic has the same precision and the same roundings as the CPU kernels (float where they use
 // float, double where they use double, nothing fused), so results are bit-identical to the CPU.
 #include <algorithm>
 #include <cmath>
@@ -7,6 +7,7 @@
 #include "context.h"
 #include "device.h"
 #include "device_functions.h"
+#include "sums.h"
 
 namespace fcm {
 
@@ -125,6 +126,19 @@ struct Project {
     }
 };
 
+struct Step {
+    double eta;
+    const float *m;
+    int64_t m_stride;
+    float *w;
+    int64_t w_stride;
+
+    template <int W>
+    __device__ __forceinline__ void at(int64_t client, int64_t j) const {
+        step_along<W>(StepSize{true, eta}, m + client * m_stride + j, w + client * w_stride + j);
+    }
+};
+
 struct AdaptiveStep {
     int32_t yogi;
     double beta1;
@@ -229,34 +243,33 @@ struct Average {
 }  // namespace fcm
 
 // Kernels have C linkage and no namespace, so that they can be found by these names in the output of nvcc.
-using fcm::kNothing;
 using fcm::kThreads;
 
 extern "C" __global__ void __launch_bounds__(kThreads)
-    fcm_k_ema(int64_t clients, int64_t n, int32_t vectors, fcm::Ema op) {
-    fcm::for_elements(clients, n, vectors != 0, op);
-}
-
-extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_compose(int64_t clients, int32_t vectors, fcm::Compose op) {
-    fcm::for_scaled(clients, op.n, vectors != 0, op);
-}
-
-// The same, unless check_norms found a norm that is not finite.
-extern "C" __global__ void __launch_bounds__(kThreads)
-    fcm_k_project_compose(int64_t clients, int32_t vectors, fcm::Compose op, const fcm::Findings *findings) {
-    if (findings->bad == kNothing) fcm::for_scaled(clients, op.n, vectors != 0, op);
+    fcm_k_ema(int64_t clients, int64_t n, int32_t vectors, fcm::Ema op, const fcm::Status *status) {
+    if (!fcm::stopped(status)) fcm::for_elements(clients, n, vectors != 0, op);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads)
-    fcm_k_project(int64_t clients, int64_t n, int32_t vectors, fcm::Project op, const fcm::Findings *findings) {
-    if (findings->bad == kNothing) fcm::for_scaled(clients, n, vectors != 0, op);
+    fcm_k_compose(int64_t clients, int32_t vectors, fcm::Compose op, const fcm::Status *status) {
+    if (!fcm::stopped(status)) fcm::for_scaled(clients, op.n, vectors != 0, op);
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+    fcm_k_project(int64_t clients, int64_t n, int32_t vectors, fcm::Project op, const fcm::Status *status) {
+    if (!fcm::stopped(status)) fcm::for_scaled(clients, n, vectors != 0, op);
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+    fcm_k_step(int64_t clients, int64_t n, int32_t vectors, fcm::Step op, const fcm::Status *status) {
+    if (!fcm::stopped(status)) fcm::for_elements(clients, n, vectors != 0, op);
 }
 
 // At least three blocks per multiprocessor, here and below: otherwise the compiler limits registers for more blocks and
 // spills.
 extern "C" __global__ void __launch_bounds__(kThreads, 3)
-    fcm_k_adaptive_step(int64_t clients, int64_t n, int32_t vectors, fcm::AdaptiveStep op) {
-    fcm::for_elements(clients, n, vectors != 0, op);
+    fcm_k_adaptive_step(int64_t clients, int64_t n, int32_t vectors, fcm::AdaptiveStep op, const fcm::Status *status) {
+    if (!fcm::stopped(status)) fcm::for_elements(clients, n, vectors != 0, op);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_triad(int64_t n, int32_t vectors, fcm::Triad op) {
@@ -265,16 +278,16 @@ extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_triad(int64_t n, in
 
 extern "C" __global__ void __launch_bounds__(kThreads, 3)
     fcm_k_average(int64_t n, int32_t vectors, int64_t clients, double total, float *x, int64_t x_stride,
-                  FCM_GRID_CONSTANT const fcm::Weights weights) {
-    fcm::for_elements(1, n, vectors != 0, fcm::Average{clients, total, x, x_stride, &weights});
+                  FCM_GRID_CONSTANT const fcm::Weights weights, const fcm::Status *status) {
+    if (!fcm::stopped(status)) fcm::for_elements(1, n, vectors != 0, fcm::Average{clients, total, x, x_stride, &weights});
 }
 
 // Finds the first client whose norm is not finite.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    fcm_k_check_norms(int64_t clients, const double *norms, fcm::Findings *findings) {
+    fcm_k_check_norms(int64_t clients, const double *norms, fcm::Check check) {
     for (int64_t k = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; k < clients;
          k += static_cast<int64_t>(gridDim.x) * kThreads) {
-        if (fcm::not_finite(norms[k])) atomicMin(&findings->bad, static_cast<unsigned long long>(k));
+        if (fcm::not_finite(norms[k])) check.found(norms + k);
     }
 }
 
@@ -283,22 +296,11 @@ namespace {
 
 unsigned chunk_blocks(int64_t clients, int64_t n) { return blocks_for(clients * parts_of(n, kChunk)); }
 
-// If the norm of any client is not finite, all clients stay unchanged: the kernel launched next checks the findings.
-void check_norms(const fcm_context *context, int64_t clients, const double *norms) {
-    forget(context);
+// If the norm of any client is not finite, all clients stay unchanged: the kernel launched next tests the status.
+void check_norms(const char *function, fcm_context *context, int64_t clients, const double *norms) {
     LAUNCH(fcm_k_check_norms, blocks_for(parts_of(clients, kThreads)), kThreads, 0, context->stream, clients, norms,
-           context->findings);
+           ask(context, Question::about(function, "norms", Sought::kNorm, clients, norms, 1)));
     launched("fcm_k_check_norms", clients, 1);
-}
-
-fcm_status say_bad_norm(const char *function, const fcm_context *context, const double *norms, fcm_error *error) {
-    const Findings findings = read_findings(context);
-    if (findings.bad == kNothing) return FCM_OK;
-    const auto client = static_cast<int64_t>(findings.bad);
-    double norm = 0.0;
-    check(cudaMemcpyAsync(&norm, norms + client, sizeof norm, cudaMemcpyDeviceToHost, context->stream), "cudaMemcpyAsync");
-    check(cudaStreamSynchronize(context->stream), "cudaStreamSynchronize");
-    return fail(error, FCM_NOT_FINITE, {client, -1, -1}, "%s: the norm of client %" PRId64 " is %g", function, client, norm);
 }
 
 bool compose_vectors(const Compose &op, int64_t clients) {
@@ -313,7 +315,8 @@ fcm_status device::ema(fcm_context *context, int64_t clients, int64_t n, double 
     return on_device("fcm_ema", context, error, [&] {
         const Ema op{static_cast<float>(a), static_cast<float>(1.0 - a), x, x_stride, y, y_stride};
         const bool vectors = vector_aligned(x, clients, x_stride) && vector_aligned(y, clients, y_stride);
-        LAUNCH(fcm_k_ema, chunk_blocks(clients, n), kThreads, 0, context->stream, clients, n, vectors, op);
+        LAUNCH(fcm_k_ema, chunk_blocks(clients, n), kThreads, 0, context->stream, clients, n, vectors, op,
+               context->status);
         launched("fcm_k_ema", clients, n);
     });
 }
@@ -326,7 +329,7 @@ fcm_status device::compose_momentum(fcm_context *context, int64_t clients, int64
         const Compose op{n, d, static_cast<float>(b), static_cast<float>(1.0 - b), const_cast<float *>(h), h_stride, v,
                          v_stride, m, m_stride, nullptr, 0.0};
         LAUNCH(fcm_k_compose, chunk_blocks(clients, n), kThreads, 0, context->stream, clients, compose_vectors(op, clients),
-               op);
+               op, context->status);
         launched("fcm_k_compose", clients, n);
     });
 }
@@ -334,25 +337,35 @@ fcm_status device::compose_momentum(fcm_context *context, int64_t clients, int64
 fcm_status device::project_compose_momentum(fcm_context *context, int64_t clients, int64_t n, int64_t d, double radius,
                                             const double *norms, double b, float *h, int64_t h_stride, const float *v,
                                             int64_t v_stride, float *m, int64_t m_stride, fcm_error *error) {
-    return on_device("fcm_project_compose_momentum", context, error, [&] {
-        check_norms(context, clients, norms);
+    constexpr const char *function = "fcm_project_compose_momentum";
+    return on_device(function, context, error, [&] {
+        check_norms(function, context, clients, norms);
         const Compose op{n, d, static_cast<float>(b), static_cast<float>(1.0 - b), h, h_stride, v, v_stride, m, m_stride,
                          norms, radius};
-        LAUNCH(fcm_k_project_compose, chunk_blocks(clients, n), kThreads, 0, context->stream, clients,
-               compose_vectors(op, clients), op, context->findings);
-        launched("fcm_k_project_compose", clients, n);
-        return say_bad_norm("fcm_project_compose_momentum", context, norms, error);
+        LAUNCH(fcm_k_compose, chunk_blocks(clients, n), kThreads, 0, context->stream, clients, compose_vectors(op, clients),
+               op, context->status);
+        launched("fcm_k_compose", clients, n);
     });
 }
 
 fcm_status device::project(fcm_context *context, int64_t clients, int64_t n, double radius, const double *norms, float *x,
                            int64_t x_stride, fcm_error *error) {
-    return on_device("fcm_project", context, error, [&] {
-        check_norms(context, clients, norms);
+    constexpr const char *function = "fcm_project";
+    return on_device(function, context, error, [&] {
+        check_norms(function, context, clients, norms);
         LAUNCH(fcm_k_project, chunk_blocks(clients, n), kThreads, 0, context->stream, clients, n,
-               vector_aligned(x, clients, x_stride), Project{radius, norms, x, x_stride}, context->findings);
+               vector_aligned(x, clients, x_stride), Project{radius, norms, x, x_stride}, context->status);
         launched("fcm_k_project", clients, n);
-        return say_bad_norm("fcm_project", context, norms, error);
+    });
+}
+
+fcm_status device::vector_step(fcm_context *context, int64_t clients, int64_t n, double eta, const float *m,
+                               int64_t m_stride, float *w, int64_t w_stride, fcm_error *error) {
+    return on_device("fcm_vector_step", context, error, [&] {
+        const bool vectors = vector_aligned(m, clients, m_stride) && vector_aligned(w, clients, w_stride);
+        LAUNCH(fcm_k_step, chunk_blocks(clients, n), kThreads, 0, context->stream, clients, n, vectors,
+               Step{eta, m, m_stride, w, w_stride}, context->status);
+        launched("fcm_k_step", clients, n);
     });
 }
 
@@ -365,7 +378,8 @@ fcm_status device::adaptive_step(fcm_context *context, int64_t clients, int64_t 
                               w_stride};
         const bool vectors = vector_aligned(delta, clients, delta_stride) && vector_aligned(m, clients, m_stride) &&
                              vector_aligned(v, clients, v_stride) && vector_aligned(w, clients, w_stride);
-        LAUNCH(fcm_k_adaptive_step, chunk_blocks(clients, n), kThreads, 0, context->stream, clients, n, vectors, op);
+        LAUNCH(fcm_k_adaptive_step, chunk_blocks(clients, n), kThreads, 0, context->stream, clients, n, vectors, op,
+               context->status);
         launched("fcm_k_adaptive_step", clients, n);
     });
 }
@@ -392,7 +406,7 @@ fcm_status device::average(fcm_context *context, int64_t clients, int64_t n, con
             carried.listed = static_cast<const double *>(context->scratch);
         }
         LAUNCH(fcm_k_average, chunk_blocks(1, n), kThreads, 0, context->stream, n, vector_aligned(x, clients, x_stride),
-               clients, total_weight(clients, weights), x, x_stride, carried);
+               clients, total_weight(clients, weights), x, x_stride, carried, context->status);
         launched("fcm_k_average", clients, n);
     });
 }

@@ -115,10 +115,11 @@ using fcm::kSlice;
 using fcm::kThreads;
 using fcm::kTile;
 
-extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_multiply(fcm::Product p) {
+extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_multiply(fcm::Product p, const fcm::Status *status) {
     // The padding keeps rows aligned for vector loads and distributes columns over the banks.
     SHARED(__align__(16) float, a_slice, [kSlice][kTile + kPatch]);
     SHARED(__align__(16) float, b_slice, [kSlice][kTile + kPatch]);
+    if (fcm::stopped(status)) return;
     const int64_t down = fcm::parts_of(p.rows, kTile);
     const int64_t across = fcm::parts_of(p.cols, kTile);
     const int64_t tiles = p.symmetric != 0 ? fcm::triangle(across) : down * across;
@@ -161,7 +162,7 @@ fcm_status device::multiply(fcm_context *context, int64_t clients, int64_t rows,
         const int64_t down = parts_of(rows, kTile);
         const int64_t across = parts_of(cols, kTile);
         const int64_t tiles = symmetric != 0 ? triangle(across) : down * across;
-        LAUNCH(fcm_k_multiply, blocks_for(clients * tiles), kThreads, 0, context->stream, p);
+        LAUNCH(fcm_k_multiply, blocks_for(clients * tiles), kThreads, 0, context->stream, p, context->status);
         launched("fcm_k_multiply", clients, rows * cols);
     });
 }

@@ -90,12 +90,14 @@ struct Schulz {
     int64_t w_stride;
     const float *coefficients;
     const fcm_matrix_block *blocks;
-    int64_t *order;
+    const int64_t *order;
+    unsigned long long *next;  // the next matrix in the queue
     double *norms;
     float *stream;           // stream_stride floats for each block of the grid
     int64_t stream_stride;
     int64_t shared_floats;   // shared memory available to a matrix
-    Findings *findings;
+    Check bad;               // for NaN and Inf in m
+    Check out_of_range;      // with the next ticket
 };
 
 // The matrix that a block works on, stored at the start of its shared memory. Every phase reads it again, because keeping
@@ -488,7 +490,7 @@ __device__ __forceinline__ void one_matrix(const Schulz &s, float *shared) {
                      static_cast<float>(s.eta * task.block.scale));
     } else if (threadIdx.x == 0) {
         const Task task = task_of(s, shared);
-        atomicMin(&s.findings->out_of_range, static_cast<unsigned long long>(task.client * s.block_count + task.number));
+        s.out_of_range.found(s.m + task.client * s.m_stride + task.block.m_offset);
     }
 }
 
@@ -497,24 +499,10 @@ __device__ __forceinline__ void one_matrix(const Schulz &s, float *shared) {
 using fcm::kThreads;
 using fcm::kWarps;
 
-// Sorts the blocks by cost, the most expensive first, and resets the findings and the queue.
-extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_schulz_order(fcm::Schulz s) {
-    for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < s.block_count;
-         i += static_cast<int64_t>(gridDim.x) * kThreads) {
-        const double cost = fcm::cost_of(s.blocks[i]);
-        int64_t before = 0;
-        for (int64_t j = 0; j < s.block_count; ++j) {
-            const double other = fcm::cost_of(s.blocks[j]);
-            if (other > cost || (other == cost && j < i)) ++before;
-        }
-        s.order[before] = i;
-    }
-    if (blockIdx.x == 0 && threadIdx.x == 0) *s.findings = fcm::Findings{fcm::kNothing, fcm::kNothing, 0};
-}
-
 // The norms of all matrices are computed before the iteration, because a NaN in any matrix must leave all outputs unwritten.
 extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_schulz_norms(fcm::Schulz s) {
     SHARED(double, partial, [kWarps]);
+    if (blockIdx.x == 0 && threadIdx.x == 0) *s.next = 0;
     for (int64_t i = blockIdx.x; i < s.clients * s.block_count; i += gridDim.x) {
         const int64_t client = i / s.block_count;
         const fcm_matrix_block block = s.blocks[i - client * s.block_count];
@@ -523,23 +511,29 @@ extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_schulz_norms(fcm::S
         for (int64_t j = threadIdx.x; j < block.rows * block.cols; j += kThreads) {
             sum = fma(static_cast<double>(m[j]), static_cast<double>(m[j]), sum);
         }
-        const double total = fcm::block_sum(sum, partial);
-        if (threadIdx.x == 0) {
-            const double norm = sqrt(total);
-            s.norms[i] = norm;
-            if (fcm::not_finite(norm)) atomicMin(&s.findings->bad, static_cast<unsigned long long>(i));
+        if (fcm::not_finite(sum)) {
+            for (int64_t j = threadIdx.x; j < block.rows * block.cols; j += kThreads) {
+                if (fcm::not_finite(m[j])) s.bad.found(m + j);
+            }
         }
+        const double total = fcm::block_sum(sum, partial);
+        if (threadIdx.x == 0) s.norms[i] = sqrt(total);
     }
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2) fcm_k_newton_schulz(fcm::Schulz s) {
     SHARED_DYN(float, shared);
-    if (s.findings->bad != fcm::kNothing) return;
     auto &head = *reinterpret_cast<fcm::Head *>(shared);
     const auto matrices = static_cast<unsigned long long>(s.clients * s.block_count);
+    // Nothing is done after a fault, except that a matrix out of range does not keep the others from being stepped. Blocks
+    // report those while others begin, so the status is read by an atomic operation, which leaves it as it is.
+    if (threadIdx.x == 0) head.task = atomicMin(&s.bad.status->ticket, fcm::kNothing) <= s.bad.ticket ? matrices : 0;
+    __syncthreads();
+    if (head.task >= matrices) return;
+    __syncthreads();
     for (;;) {
         if (threadIdx.x == 0) {
-            head.task = atomicAdd(&s.findings->next, 1ull);
+            head.task = atomicAdd(s.next, 1ull);
             if (head.task < matrices) {
                 const fcm::Task task = fcm::task_of(s, shared);
                 const fcm::Shape shape = fcm::shape_of(task.block);
@@ -573,11 +567,12 @@ int64_t grid_of(const fcm_context *context, int64_t matrices) {
 
 int64_t shared_floats_of(const fcm_context *context) { return context->shared_bytes / kFloat - kHead; }
 
-// The workspace, in order: coefficients and blocks as copied from the host, the blocks sorted by cost, one norm per matrix,
-// one stream buffer per block of the grid.
+// The workspace, in order: coefficients, blocks and the blocks sorted by cost, which are prepared; the queue, one norm per
+// matrix, one stream buffer per block of the grid.
 struct Room {
     int64_t blocks = 0;
     int64_t order = 0;
+    int64_t next = 0;
     int64_t norms = 0;
     int64_t stream = 0;
     int64_t stream_stride = 0;  // in floats
@@ -597,35 +592,23 @@ Room room_for(const fcm_context *context, int64_t clients, const fcm_matrix_bloc
     if (matrices == 0) return room;
     room.blocks = round_up(3 * kMostSteps * kFloat, kLine);
     room.order = room.blocks + round_up(block_count * static_cast<int64_t>(sizeof(fcm_matrix_block)), kLine);
-    room.norms = room.order + round_up(block_count * static_cast<int64_t>(sizeof(int64_t)), kLine);
+    room.next = room.order + round_up(block_count * static_cast<int64_t>(sizeof(int64_t)), kLine);
+    room.norms = room.next + kLine;
     room.stream = room.norms + round_up(matrices * static_cast<int64_t>(sizeof(double)), kLine);
     // A workspace is aligned to doubles; one more line allows it to be aligned for vectors.
     room.total = room.stream + grid_of(context, matrices) * room.stream_stride * kFloat + kLine;
     return room;
 }
 
-// Copies coefficients and blocks to the device. An operation waits for the stream at its end, so the pinned staging buffer
-// is free whenever a call begins.
-void send_table(const fcm_context *context, const Room &room, char *workspace, const double *coefficients, int64_t steps,
-                const fcm_matrix_block *blocks, int64_t block_count) {
-    auto *staged = static_cast<char *>(context->staging);
-    for (int64_t i = 0; i < 3 * steps; ++i) {
-        const auto value = static_cast<float>(coefficients[i]);
-        std::memcpy(staged + i * kFloat, &value, sizeof value);
-    }
-    const int64_t table = block_count * static_cast<int64_t>(sizeof(fcm_matrix_block));
-    const bool together = room.blocks + table <= kStagingBytes;
-    if (together) std::memcpy(staged + room.blocks, blocks, static_cast<size_t>(table));
-    const int64_t bytes = together ? room.blocks + table : 3 * steps * kFloat;
-    if (bytes > 0) {
-        check(cudaMemcpyAsync(workspace, staged, static_cast<size_t>(bytes), cudaMemcpyHostToDevice, context->stream),
-              "cudaMemcpyAsync", bytes);
-    }
-    if (!together) {
-        check(cudaMemcpyAsync(workspace + room.blocks, blocks, static_cast<size_t>(table), cudaMemcpyHostToDevice,
-                              context->stream),
-              "cudaMemcpyAsync", table);
-    }
+// A workspace is aligned to doubles; vectors need more.
+char *start_of(void *workspace) {
+    const auto address = reinterpret_cast<uintptr_t>(workspace);
+    return static_cast<char *>(workspace) + (-address & static_cast<uintptr_t>(kLine - 1));
+}
+
+uint64_t digest_of(const fcm_matrix_block *blocks, int64_t block_count, const double *coefficients, int64_t steps) {
+    const uint64_t digest = fcm::digest_of(blocks, block_count * static_cast<int64_t>(sizeof(fcm_matrix_block)));
+    return fcm::digest_of(coefficients, 3 * steps * static_cast<int64_t>(sizeof(double)), digest);
 }
 
 }  // namespace
@@ -636,16 +619,50 @@ fcm_status device::newton_schulz_small_workspace(const fcm_context *context, int
     return FCM_OK;
 }
 
+fcm_status device::newton_schulz_small_prepare(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
+                                               int64_t block_count, const double *coefficients, int64_t steps,
+                                               void *workspace, int64_t, fcm_error *error) {
+    return on_device("fcm_newton_schulz_small_prepare", context, error, [&] {
+        const Room room = room_for(context, clients, blocks, block_count);
+        std::vector<char> table(static_cast<size_t>(room.next));
+        for (int64_t i = 0; i < 3 * steps; ++i) {
+            const auto value = static_cast<float>(coefficients[i]);
+            std::memcpy(table.data() + i * kFloat, &value, sizeof value);
+        }
+        std::vector<int64_t> order(static_cast<size_t>(block_count));
+        for (int64_t i = 0; i < block_count; ++i) order[static_cast<size_t>(i)] = i;
+        std::stable_sort(order.begin(), order.end(),
+                         [&](int64_t a, int64_t b) { return cost_of(blocks[a]) > cost_of(blocks[b]); });
+        std::memcpy(table.data() + room.blocks, blocks, static_cast<size_t>(block_count) * sizeof *blocks);
+        std::memcpy(table.data() + room.order, order.data(), order.size() * sizeof order[0]);
+        auto spans = std::make_shared<Spans>();
+        for (int64_t i = 0; i < block_count; ++i) {
+            spans->push_back({blocks[i].m_offset, blocks[i].rows * blocks[i].cols});
+        }
+        prepare(context, workspace, start_of(workspace), table,
+                {digest_of(blocks, block_count, coefficients, steps), std::move(spans)});
+        // Always the maximum, because another context of this device may be launching at the same time.
+        check(cudaFuncSetAttribute(fcm_k_newton_schulz, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   context->shared_bytes),
+              "cudaFuncSetAttribute", context->shared_bytes);
+    });
+}
+
 fcm_status device::newton_schulz_small(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
                                        int64_t block_count, const double *coefficients, int64_t steps, double divisor,
                                        double eta, const float *m, int64_t m_stride, float *o, int64_t o_stride, float *w,
                                        int64_t w_stride, void *workspace, int64_t, fcm_error *error) {
-    return on_device("fcm_newton_schulz_small", context, error, [&] {
+    constexpr const char *function = "fcm_newton_schulz_small";
+    return on_device(function, context, error, [&] {
+        const auto spans =
+            prepared_blocks(context, workspace, digest_of(blocks, block_count, coefficients, steps));
+        if (spans == nullptr) return fail_unprepared(function, error);
         const Room room = room_for(context, clients, blocks, block_count);
-        const auto address = reinterpret_cast<uintptr_t>(workspace);
-        char *start = static_cast<char *>(workspace) + (-address & static_cast<uintptr_t>(kLine - 1));
-        send_table(context, room, start, coefficients, steps, blocks, block_count);
+        char *start = start_of(workspace);
         const int64_t matrices = clients * block_count;
+        const Check bad = ask(context, Question::about(function, "m", Sought::kNotFinite, clients, m, m_stride, spans));
+        const Check out_of_range =
+            ask(context, Question::about(function, "m", Sought::kOutOfRange, clients, m, m_stride, spans));
         const Schulz s{clients,
                        block_count,
                        steps,
@@ -659,38 +676,19 @@ fcm_status device::newton_schulz_small(fcm_context *context, int64_t clients, co
                        w_stride,
                        reinterpret_cast<const float *>(start),
                        reinterpret_cast<const fcm_matrix_block *>(start + room.blocks),
-                       reinterpret_cast<int64_t *>(start + room.order),
+                       reinterpret_cast<const int64_t *>(start + room.order),
+                       reinterpret_cast<unsigned long long *>(start + room.next),
                        reinterpret_cast<double *>(start + room.norms),
                        reinterpret_cast<float *>(start + room.stream),
                        room.stream_stride,
                        shared_floats_of(context),
-                       context->findings};
-        LAUNCH(fcm_k_schulz_order, blocks_for(parts_of(block_count, kThreads)), kThreads, 0, context->stream, s);
-        launched("fcm_k_schulz_order", clients, block_count);
+                       bad,
+                       out_of_range};
         LAUNCH(fcm_k_schulz_norms, blocks_for(matrices), kThreads, 0, context->stream, s);
         launched("fcm_k_schulz_norms", clients, block_count);
-        // Always the maximum, because another context of this device may be launching at the same time.
-        check(cudaFuncSetAttribute(fcm_k_newton_schulz, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   context->shared_bytes),
-              "cudaFuncSetAttribute", context->shared_bytes);
         LAUNCH(fcm_k_newton_schulz, static_cast<unsigned>(grid_of(context, matrices)), kThreads,
                static_cast<size_t>(room.shared_bytes), context->stream, s);
         launched("fcm_k_newton_schulz", clients, block_count);
-
-        const Findings findings = read_findings(context);
-        const auto not_finite = [&](unsigned long long number, const char *words) {
-            const auto client = static_cast<int64_t>(number) / block_count;
-            const auto block = static_cast<int64_t>(number) % block_count;
-            const int64_t size = blocks[block].rows * blocks[block].cols;
-            const float *matrix = m + client * m_stride + blocks[block].m_offset;
-            const int64_t index = first_not_finite(context, 1, size, matrix, size).index;
-            return fail(error, FCM_NOT_FINITE, {client, block, index},
-                        "fcm_newton_schulz_small: %s, block %" PRId64 " of client %" PRId64, words, block, client);
-        };
-        if (findings.bad != kNothing) return not_finite(findings.bad, "NaN or Inf in the matrix");
-        if (findings.out_of_range != kNothing) {
-            return not_finite(findings.out_of_range, "the coefficients drive the iteration out of range");
-        }
         return fcm_status{FCM_OK};
     });
 }

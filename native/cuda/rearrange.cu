@@ -53,15 +53,17 @@ using fcm::kThreads;
 
 extern "C" __global__ void __launch_bounds__(kThreads)
     fcm_k_rearrange_4(int64_t clients, int64_t rows, int64_t cols, const uint32_t *x, fcm::Layout from, uint32_t *y,
-                      fcm::Layout to) {
+                      fcm::Layout to, const fcm::Status *status) {
     SHARED(uint32_t, square, [kSquare][kSquare + 1]);
+    if (fcm::stopped(status)) return;
     fcm::rearrange<uint32_t>(clients, rows, cols, x, from, y, to, square);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads)
     fcm_k_rearrange_8(int64_t clients, int64_t rows, int64_t cols, const uint64_t *x, fcm::Layout from, uint64_t *y,
-                      fcm::Layout to) {
+                      fcm::Layout to, const fcm::Status *status) {
     SHARED(uint64_t, square, [kSquare][kSquare + 1]);
+    if (fcm::stopped(status)) return;
     fcm::rearrange<uint64_t>(clients, rows, cols, x, from, y, to, square);
 }
 
@@ -76,11 +78,11 @@ fcm_status device::rearrange(fcm_context *context, int64_t clients, int64_t rows
         const unsigned blocks = blocks_for(clients * parts_of(rows, kSquare) * parts_of(cols, kSquare));
         if (element_bytes == 4) {
             LAUNCH(fcm_k_rearrange_4, blocks, kThreads, 0, context->stream, clients, rows, cols,
-                   static_cast<const uint32_t *>(x), from, static_cast<uint32_t *>(y), to);
+                   static_cast<const uint32_t *>(x), from, static_cast<uint32_t *>(y), to, context->status);
             launched("fcm_k_rearrange_4", clients, rows * cols);
         } else {
             LAUNCH(fcm_k_rearrange_8, blocks, kThreads, 0, context->stream, clients, rows, cols,
-                   static_cast<const uint64_t *>(x), from, static_cast<uint64_t *>(y), to);
+                   static_cast<const uint64_t *>(x), from, static_cast<uint64_t *>(y), to, context->status);
             launched("fcm_k_rearrange_8", clients, rows * cols);
         }
     });

@@ -212,8 +212,8 @@ extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_top_k_end(int64_t c
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads)
-    fcm_k_keep(int64_t clients, int64_t n, int32_t vectors, fcm::Keep op) {
-    fcm::for_elements(clients, n, vectors != 0, op);
+    fcm_k_keep(int64_t clients, int64_t n, int32_t vectors, fcm::Keep op, const fcm::Status *status) {
+    if (!fcm::stopped(status)) fcm::for_elements(clients, n, vectors != 0, op);
 }
 
 namespace fcm {
@@ -255,7 +255,7 @@ void top_k(const fcm_context *context, int64_t clients, int64_t n, int64_t k, co
     launched("fcm_k_top_k_end", clients, n);
     const bool vectors = vector_aligned(x, clients, x_stride) && vector_aligned(y, clients, y_stride);
     LAUNCH(fcm_k_keep, blocks_for(clients * parts_of(n, kChunk)), kThreads, 0, context->stream, clients, n, vectors,
-           Keep{x, x_stride, y, y_stride, counts});
+           Keep{x, x_stride, y, y_stride, counts}, context->status);
     launched("fcm_k_keep", clients, n);
 }
 
@@ -263,14 +263,14 @@ void top_k(const fcm_context *context, int64_t clients, int64_t n, int64_t k, co
 
 fcm_status device::top_k(fcm_context *context, int64_t clients, int64_t n, int64_t k, const float *x, int64_t x_stride,
                          float *y, int64_t y_stride, fcm_error *error) {
-    return on_device("fcm_top_k", context, error, [&] {
-        const Place bad = first_not_finite(context, clients, n, x, x_stride);
-        if (bad.client >= 0) return fail_not_finite("fcm_top_k", "x", bad, error);
+    constexpr const char *function = "fcm_top_k";
+    return on_device(function, context, error, [&] {
+        look_for_not_finite(context, clients, n, x, x_stride, nullptr, 0,
+                            ask(context, Question::about(function, "x", Sought::kNotFinite, clients, x, x_stride)));
         for (int64_t first = 0; first < clients; first += kClientsAtOnce) {
             fcm::top_k(context, std::min(kClientsAtOnce, clients - first), n, k, x + first * x_stride, x_stride,
                        y + first * y_stride, y_stride);
         }
-        return fcm_status{FCM_OK};
     });
 }
 

@@ -19,6 +19,10 @@
  *  - A context serves one thread at a time. Allocating and freeing buffers may happen on any thread, and any thread may
  *    copy from its buffers to a context of its own by fcm_copy.
  *  - When an argument is refused, nothing has been written.
+ *  - An operation that finds NaN or Inf where its description says so writes nothing (FCM_NOT_FINITE). The CPU returns it.
+ *    A GPU does not wait for it: the operation returns FCM_OK, and whatever the context is given next does nothing, until a
+ *    call that waits (fcm_synchronize, fcm_copy_in, fcm_copy_out, fcm_all_finite) returns FCM_NOT_FINITE with what was
+ *    found first. The context is as new then. Fills and copies are not held back.
  */
 #ifndef FEDCOMUON_H
 #define FEDCOMUON_H
@@ -36,7 +40,7 @@ extern "C" {
 #endif
 
 /* Raised whenever a signature, a struct or a meaning below changes. */
-#define FCM_ABI_VERSION 4
+#define FCM_ABI_VERSION 5
 
 typedef int32_t fcm_status;
 enum {
@@ -49,14 +53,20 @@ enum {
     FCM_INTERNAL = 6      /* a fault of this library */
 };
 
-/* The caller owns it. client, block and index are -1 where they do not apply. */
+/*
+ * The caller owns it. client, block and index are -1 where they do not apply: the index counts elements of the block, or of
+ * the client where there are no blocks. When a workspace is too small, bytes says how large it has to be; otherwise it is 0.
+ */
 typedef struct fcm_error {
     int32_t status;
     int32_t reserved;
     int64_t client;
     int64_t block;
     int64_t index;
-    char message[480];
+    int64_t bytes;
+    uint64_t address; /* FCM_NOT_FINITE: of that element, or of the first of its block; otherwise 0 */
+    int64_t mark;     /* of the operation that found it, if it was another than the one called; otherwise -1 */
+    char message[456];
 } fcm_error;
 
 /* ---- The library and its devices -------------------------------------------------------------- */
@@ -111,11 +121,15 @@ FCM_API void fcm_context_destroy(fcm_context *context);
 FCM_API fcm_status fcm_context_isa(const fcm_context *context, int32_t *isa, fcm_error *error);
 
 /*
- * On a GPU a context has one stream, and operations run on it in the order of the calls. Those that look for NaN, and
- * copies to or from pageable host memory, return when they are done; others may return before. A fault of the device
- * found later is reported by the next call on that context. On the CPU everything is done when it returns.
+ * On a GPU a context has one stream, and operations run on it in the order of the calls. They may return before they are
+ * done; this waits for all of them. A fault of the device found later is reported by the next call on that context. On the
+ * CPU everything is done when it returns.
  */
 FCM_API fcm_status fcm_synchronize(fcm_context *context, fcm_error *error);
+
+/* Marks the operations that the context is given from now on, such as by the number of a step: a GPU reports what one of
+ * them has found to a later call, which tells the mark in fcm_error. It is 0 at first. */
+FCM_API fcm_status fcm_context_mark(fcm_context *context, int64_t mark, fcm_error *error);
 
 /* The cudaStream_t of a GPU's context, for libraries that take one, and its device made the calling thread's current one,
  * which those libraries need; NULL on the CPU. */
@@ -177,7 +191,7 @@ FCM_API fcm_status fcm_compose_momentum(fcm_context *context, int64_t clients, i
                                         const float *h, int64_t h_stride, const float *v, int64_t v_stride, float *m,
                                         int64_t m_stride, fcm_error *error);
 
-/* Room for the sums of fcm_storm, fcm_norm and fcm_vector_step over n elements a client. */
+/* Room for the sums of fcm_storm, fcm_norm and fcm_normalize over n elements a client. */
 FCM_API fcm_status fcm_sum_workspace(const fcm_context *context, int64_t clients, int64_t n, int64_t *bytes,
                                      fcm_error *error);
 
@@ -208,13 +222,41 @@ FCM_API fcm_status fcm_project(fcm_context *context, int64_t clients, int64_t n,
 FCM_API fcm_status fcm_norm(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride,
                             double *norms, void *workspace, int64_t workspace_bytes, fcm_error *error);
 
+/* w -= eta m. */
+FCM_API fcm_status fcm_vector_step(fcm_context *context, int64_t clients, int64_t n, double eta, const float *m,
+                                   int64_t m_stride, float *w, int64_t w_stride, fcm_error *error);
+
 enum { FCM_STEP_PLAIN = 0, FCM_STEP_NORMALIZED = 1 };
 
-/* The step of parameters that are not matrices: w -= eta m, or w -= eta m / ||m|| (zero m: no step).
- * Normalised, an m with NaN or Inf is FCM_NOT_FINITE and no client is stepped. */
-FCM_API fcm_status fcm_vector_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double eta,
-                                   const float *m, int64_t m_stride, float *w, int64_t w_stride, void *workspace,
-                                   int64_t workspace_bytes, fcm_error *error);
+/* One vector of every client. Offsets are from the client's base. */
+typedef struct fcm_vector_block {
+    int64_t n;
+    int64_t m_offset;
+    int64_t w_offset;
+    double scale; /* the block's learning-rate scale; 1 for none */
+} fcm_vector_block;
+
+FCM_API fcm_status fcm_vector_steps_workspace(const fcm_context *context, int64_t clients, const fcm_vector_block *blocks,
+                                              int64_t block_count, int64_t *bytes, fcm_error *error);
+
+/*
+ * Prepares a workspace for fcm_vector_steps with these blocks and up to so many clients: once, before a loop of steps. The
+ * workspace serves nothing else from then on, and is prepared until it is freed or prepared again. Not an operation: it
+ * allocates host memory and waits.
+ */
+FCM_API fcm_status fcm_vector_steps_prepare(fcm_context *context, int64_t clients, const fcm_vector_block *blocks,
+                                            int64_t block_count, void *workspace, int64_t workspace_bytes,
+                                            fcm_error *error);
+
+/*
+ * The step of all parameters that are not matrices, in one call: w -= eta scale m, or w -= eta scale m / ||m|| with the norm
+ * of the block (zero m: no step). Normalised, an m with NaN or Inf is FCM_NOT_FINITE with client, block and index, and
+ * nothing is stepped. The workspace is prepared for these blocks.
+ */
+FCM_API fcm_status fcm_vector_steps(fcm_context *context, int64_t clients, const fcm_vector_block *blocks,
+                                    int64_t block_count, int32_t rule, double eta, const float *m, int64_t m_stride,
+                                    float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes,
+                                    fcm_error *error);
 
 enum { FCM_ADAM = 0, FCM_YOGI = 1 };
 
@@ -247,9 +289,16 @@ FCM_API fcm_status fcm_top_k(fcm_context *context, int64_t clients, int64_t n, i
 FCM_API fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n, const double *weights, float *x,
                                int64_t x_stride, fcm_error *error);
 
-/* The first NaN or Inf in client order: *client and *index, both -1 when there is none. */
+/* The first NaN or Inf in client order: *client and *index, both -1 when there is none. A question, so it waits. */
 FCM_API fcm_status fcm_all_finite(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride,
                                   int64_t *client, int64_t *index, fcm_error *error);
+
+/*
+ * Requires that there is no NaN or Inf in x; otherwise it is FCM_NOT_FINITE with client and index. `of`, if it is not NULL,
+ * is what x was computed from: then client and address are those in `of`, and the index is -1.
+ */
+FCM_API fcm_status fcm_require_finite(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride,
+                                      const float *of, int64_t of_stride, fcm_error *error);
 
 /* The longest short side that fcm_newton_schulz_small takes. */
 #define FCM_SMALL_SIDE 128
@@ -268,6 +317,11 @@ FCM_API fcm_status fcm_newton_schulz_small_workspace(const fcm_context *context,
                                                      const fcm_matrix_block *blocks, int64_t block_count,
                                                      int64_t *bytes, fcm_error *error);
 
+/* As fcm_vector_steps_prepare, for fcm_newton_schulz_small with these blocks and coefficients. */
+FCM_API fcm_status fcm_newton_schulz_small_prepare(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
+                                                   int64_t block_count, const double *coefficients, int64_t steps,
+                                                   void *workspace, int64_t workspace_bytes, fcm_error *error);
+
 /*
  * The whole Newton-Schulz iteration of every block of every client, mixed shapes in one call:
  *   X = M / (||M||_F divisor);  steps times  X = a X + b (X X^T) X + c (X X^T)^2 X;  O = X
@@ -275,7 +329,7 @@ FCM_API fcm_status fcm_newton_schulz_small_workspace(const fcm_context *context,
  * not both: o receives O (and may be m itself, with the same stride and offsets), w is stepped by
  * w -= eta scale O. A zero matrix gives zero. NaN or Inf in m is FCM_NOT_FINITE with client, block and
  * index, and nothing is written. A matrix that the coefficients drive out of range is FCM_NOT_FINITE too
- * and is left unwritten; the others have been stepped.
+ * and is left unwritten; the others have been stepped. The workspace is prepared for these blocks and coefficients.
  */
 FCM_API fcm_status fcm_newton_schulz_small(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
                                            int64_t block_count, const double *coefficients, int64_t steps,

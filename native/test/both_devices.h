@@ -218,7 +218,8 @@ class Both {
     void run(const std::string &what, Call call) {
         fcm_error on_cpu{}, on_sim{};
         const fcm_status wanted = call(cpu, &on_cpu);
-        const fcm_status got = call(sim, &on_sim);
+        fcm_status got = call(sim, &on_sim);
+        if (got == FCM_OK) got = fcm_synchronize(sim.context(), &on_sim);  // a GPU tells what it found when somebody waits
         CHECK(got == wanted, "%s: status %d, wanted %d: %s", what.c_str(), got, wanted, on_sim.message);
         if (wanted == FCM_NOT_FINITE) {
             CHECK(on_cpu.client == on_sim.client && on_cpu.block == on_sim.block && on_cpu.index == on_sim.index,

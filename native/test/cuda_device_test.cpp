@@ -93,6 +93,7 @@ void compare(Both &both, const table::Operation &operation, const table::Size &s
                 p.at[i] = side.put(*doubles[i]);
             }
         }
+        if (operation.ready) operation.ready(side.context(), size, settings, p);
         return operation.call(side.context(), size, settings, p, error);
     };
     const std::string what = words(operation.name, size.clients, size.n, placing);
@@ -464,8 +465,12 @@ class Matrices {
             float *to_w = side.put(w_);
             int64_t room = 0;
             ok(fcm_newton_schulz_small_workspace(side.context(), m_.clients(), blocks_.data(), count, &room, error), *error);
+            void *workspace = side.room(room);
+            ok(fcm_newton_schulz_small_prepare(side.context(), m_.clients(), blocks_.data(), count, coefficients.data(), steps,
+                                               workspace, room, error),
+               *error);
             return fcm_newton_schulz_small(side.context(), m_.clients(), blocks_.data(), count, coefficients.data(), steps, 1.01,
-                                           0.5, to_m, m_.stride(), to_o, o_.stride(), to_w, w_.stride(), side.room(room), room,
+                                           0.5, to_m, m_.stride(), to_o, o_.stride(), to_w, w_.stride(), workspace, room,
                                            error);
         };
         both.near(what, tolerance, call, m_, o_, w_);

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <new>
 #include <stdexcept>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -114,13 +115,55 @@ Parameter twin_of(const Mirror &, OnHost<const double> &&argument) {
     return argument.address;
 }
 
-// One call with the mirrors. It waits for pending work on the device, so that a fault there is reported here.
+// The status of a call and of what it gave to the device: a GPU reports what it finds to the next call that waits.
+inline fcm_status settled(fcm_context *context, fcm_status status, fcm_error *error) {
+    if (context == nullptr) return status;
+    if (status == FCM_OK) return fcm_synchronize(context, error);
+    Mirror::instance().need(fcm_synchronize(context, Mirror::instance().error()));
+    return status;
+}
+
+// One call with the mirrors, until the device is done.
 template <class... Parameters, class... Arguments>
 fcm_status mirrored(fcm_status (*function)(fcm_context *, Parameters...), fcm_context *context, Arguments &&...arguments) {
     Mirror &mirror = Mirror::instance();
     mirror.send();
-    const fcm_status status = function(context, twin_of<Parameters>(mirror, std::forward<Arguments>(arguments))...);
-    if (context != nullptr) mirror.need(fcm_synchronize(context, mirror.error()));
+    fcm_error *error = std::get<sizeof...(arguments) - 1>(std::forward_as_tuple(arguments...));
+    const fcm_status status =
+        settled(context, function(context, twin_of<Parameters>(mirror, std::forward<Arguments>(arguments))...), error);
+    mirror.receive();
+    return status;
+}
+
+// The same for operations whose workspace has to be prepared. What preparation refuses, the operation refuses as well.
+inline fcm_status mirrored_schulz(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t count,
+                                  const double *coefficients, int64_t steps, double divisor, double eta, const float *m,
+                                  int64_t m_stride, float *o, int64_t o_stride, float *w, int64_t w_stride, void *workspace,
+                                  int64_t bytes, fcm_error *error) {
+    Mirror &mirror = Mirror::instance();
+    mirror.send();
+    (void)fcm_newton_schulz_small_prepare(context, clients, blocks, count, coefficients, steps, mirror.twin(workspace), bytes,
+                                          nullptr);
+    const fcm_status status =
+        settled(context,
+                fcm_newton_schulz_small(context, clients, blocks, count, coefficients, steps, divisor, eta, mirror.twin(m),
+                                        m_stride, mirror.twin(o), o_stride, mirror.twin(w), w_stride, mirror.twin(workspace),
+                                        bytes, error),
+                error);
+    mirror.receive();
+    return status;
+}
+inline fcm_status mirrored_steps(fcm_context *context, int64_t clients, const fcm_vector_block *blocks, int64_t count,
+                                 int32_t rule, double eta, const float *m, int64_t m_stride, float *w, int64_t w_stride,
+                                 void *workspace, int64_t bytes, fcm_error *error) {
+    Mirror &mirror = Mirror::instance();
+    mirror.send();
+    (void)fcm_vector_steps_prepare(context, clients, blocks, count, mirror.twin(workspace), bytes, nullptr);
+    const fcm_status status =
+        settled(context,
+                fcm_vector_steps(context, clients, blocks, count, rule, eta, mirror.twin(m), m_stride, mirror.twin(w),
+                                 w_stride, mirror.twin(workspace), bytes, error),
+                error);
     mirror.receive();
     return status;
 }
@@ -153,8 +196,9 @@ struct MirrorAllocator {
 #define fcm_average(context, clients, n, weights, ...) \
     mirrored(::fcm_average, context, clients, n, on_host(weights), __VA_ARGS__)
 #define fcm_all_finite(...) mirrored(::fcm_all_finite, __VA_ARGS__)
-#define fcm_newton_schulz_small(context, clients, blocks, count, coefficients, ...) \
-    mirrored(::fcm_newton_schulz_small, context, clients, blocks, count, on_host(coefficients), __VA_ARGS__)
+#define fcm_newton_schulz_small(...) mirrored_schulz(__VA_ARGS__)
+#define fcm_vector_steps(...) mirrored_steps(__VA_ARGS__)
+#define fcm_require_finite(...) mirrored(::fcm_require_finite, __VA_ARGS__)
 #define fcm_normalize(...) mirrored(::fcm_normalize, __VA_ARGS__)
 #define fcm_rearrange(...) mirrored(::fcm_rearrange, __VA_ARGS__)
 #define fcm_multiply(...) mirrored(::fcm_multiply, __VA_ARGS__)

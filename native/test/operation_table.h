@@ -187,22 +187,34 @@ enum class Bits {
     kFused,       // with fused multiply-add: AVX2 and AVX-512
 };
 
+// Where an operation reports an element of a client.
+struct Spot {
+    int64_t block;
+    int64_t index;
+};
+
 struct Operation {
     const char *name;  // as in functions.h
     std::function<std::vector<Parameters>(const Size &)> settings;  // the first two where a few are enough
     std::function<std::vector<Parameters>(const Size &)> bad;       // for each parameter, the values that are refused
     std::function<std::vector<Operand>(const fcm_context *, const Size &, const Parameters &)> operands;
     std::function<fcm_status(fcm_context *, const Size &, const Parameters &, const Placement &, fcm_error *)> call;
+    std::function<void(fcm_context *, const Size &, const Parameters &, const Placement &)> ready;  // prepares the workspace
     std::function<void(Data &, const Parameters &)> prepare;  // for operands with special values
     std::function<void(Results &, int64_t client)> reference;
     Bits bits = Bits::kEverywhere;
     double gpu = 0.0;       // maximum difference between GPU and CPU, relative for numbers above 1; 0: bit-identical
+    std::function<Spot(const Size &, int64_t index)> spot;  // if the operand that must be finite has blocks
     int finite = -1;        // this operand must be finite; NaN in it is reported with its place, for norms with the client
     bool carries = false;   // NaN in an element of an input becomes NaN in the same element of the outputs and nowhere else
     int same_as = -1;       // the output may be this input, with the same stride
     int output = -1;
     bool slow = false;      // fewer settings for long vectors
 
+    bool answers(const std::vector<Operand> &given) const {  // unlike one that only refuses
+        return std::any_of(given.begin(), given.end(),
+                           [](const Operand &o) { return o.use == Use::kWritten || o.use == Use::kAnswer; });
+    }
     std::string function() const { return std::string("fcm_") + name; }
 };
 
@@ -251,6 +263,12 @@ inline std::array<fcm_matrix_block, 2> matrices(const Size &size) {
     return {{{rows, cols, 0, 0, 0, 0.5}, {1, 2, rows * cols, rows * cols, rows * cols, 2.0}}};
 }
 inline int64_t matrices_length(const Size &size) { return matrices(size)[1].m_offset + 2; }
+
+// Three vectors of a client, the second without elements; the third changes places with the first in w.
+inline std::array<fcm_vector_block, 3> vectors(const Size &size) {
+    const int64_t half = size.n - size.n / 2;
+    return {{{half, 0, size.n - half, 0.5}, {0, half, size.n, 1.0}, {size.n - half, half, 0, 2.0}}};
+}
 
 inline const std::vector<double> &schulz_coefficients() {
     static const std::vector<double> five = [] {
@@ -433,34 +451,63 @@ inline std::vector<Operation> make() {
         op.gpu = 1e-13;
         all.push_back(op);
     }
+    {
+        Operation op{};
+        op.name = "vector_step";  // eta
+        op.settings = fixed({{0.7}});
+        op.bad = fixed({kNotFinite});
+        op.operands = [](auto, const Size &s, auto &) -> std::vector<Operand> { return {in("m", s.n), out("w", s.n)}; };
+        op.call = [](fcm_context *c, const Size &s, const Parameters &p, const Placement &at, fcm_error *e) {
+            return fcm_vector_step(c, s.clients, s.n, real(p[0]), at.floats(0), at.stride[0], at.floats(1), at.stride[1], e);
+        };
+        op.reference = [](Results &r, int64_t k) {
+            const float *m = r.before.floats(0, k);
+            const float *w = r.before.floats(1, k);
+            // roundings: the product, the difference
+            for (int64_t j = 0; j < r.size.n; ++j) r.near(1, k, j, reference::step(real(r.p[0]), m[j], w[j]), 2.01);
+        };
+        op.carries = true;
+        all.push_back(op);
+    }
     for (const int32_t kind : {FCM_STEP_PLAIN, FCM_STEP_NORMALIZED}) {
         Operation op{};
-        op.name = "vector_step";  // rule, eta
+        op.name = "vector_steps";  // rule, eta
         const bool normalized = kind == FCM_STEP_NORMALIZED;
         op.settings = fixed({{static_cast<long double>(kind), 0.7}});
         op.bad = fixed({{-1, 2}, kNotFinite});
-        op.operands = [normalized](const fcm_context *c, const Size &s, auto &) {
-            std::vector<Operand> operands{in("m", s.n), out("w", s.n)};
-            if (normalized) operands.push_back(sums(c, s));
-            return operands;
+        op.operands = [](const fcm_context *c, const Size &s, auto &) -> std::vector<Operand> {
+            int64_t bytes = 0;
+            const auto blocks = vectors(s);
+            fcm_vector_steps_workspace(c, s.clients, blocks.data(), 3, &bytes, nullptr);
+            return {in("m", s.n), out("w", s.n), numbers("workspace", bytes / 8, Use::kRoom)};
+        };
+        op.ready = [](fcm_context *c, const Size &s, const Parameters &, const Placement &at) {
+            (void)fcm_vector_steps_prepare(c, s.clients, vectors(s).data(), s.n == 0 ? 0 : 3, at.at[2], at.room_bytes, nullptr);
         };
         op.call = [](fcm_context *c, const Size &s, const Parameters &p, const Placement &at, fcm_error *e) {
-            return fcm_vector_step(c, s.clients, s.n, rule(p[0]), real(p[1]), at.floats(0), at.stride[0], at.floats(1),
-                                   at.stride[1], at.at[2], at.room_bytes, e);
+            return fcm_vector_steps(c, s.clients, vectors(s).data(), s.n == 0 ? 0 : 3, rule(p[0]), real(p[1]), at.floats(0), at.stride[0],
+                                    at.floats(1), at.stride[1], at.at[2], at.room_bytes, e);
         };
         op.reference = [normalized](Results &r, int64_t k) {
-            const float *m = r.before.floats(0, k);
-            const double step = real(r.p[1]) / (normalized ? reference::norm(r.size.n, m) : 1.0);
-            const float *w = r.before.floats(1, k);
-            // roundings: the product, the difference
-            for (int64_t j = 0; j < r.size.n; ++j) r.near(1, k, j, reference::step(step, m[j], w[j]), 2.01);
+            for (const fcm_vector_block &block : vectors(r.size)) {
+                const float *m = r.before.floats(0, k) + block.m_offset;
+                const double norm = normalized ? reference::norm(block.n, m) : 1.0;
+                for (int64_t j = 0; j < block.n; ++j) {
+                    // roundings: the product, the difference
+                    r.near(1, k, block.w_offset + j,
+                           reference::step(real(r.p[1]) * block.scale / norm, m[j], r.before.floats(1, k)[block.w_offset + j]),
+                           2.01);
+                }
+            }
+        };
+        op.spot = [](const Size &s, int64_t index) {
+            const int64_t first = vectors(s)[0].n;
+            return index < first ? Spot{0, index} : Spot{2, index - first};
         };
         if (normalized) {
             op.bits = Bits::kCpu;
             op.gpu = 1e-6;  // a norm that differs in its last bit may change the rounding of a step
             op.finite = 0;
-        } else {
-            op.carries = true;
         }
         all.push_back(op);
     }
@@ -677,6 +724,19 @@ inline std::vector<Operation> make() {
     }
     {
         Operation op{};
+        op.name = "require_finite";
+        op.settings = fixed({{}});
+        op.bad = fixed({});
+        op.operands = [](auto, const Size &s, auto &) -> std::vector<Operand> { return {in("x", s.n)}; };
+        op.call = [](fcm_context *c, const Size &s, const Parameters &, const Placement &at, fcm_error *e) {
+            return fcm_require_finite(c, s.clients, s.n, at.floats(0), at.stride[0], nullptr, 0, e);
+        };
+        op.reference = [](Results &r, int64_t k) { r.require(true, "returned", k); };
+        op.finite = 0;
+        all.push_back(op);
+    }
+    {
+        Operation op{};
         op.name = "newton_schulz_small";  // steps, divisor, eta
         op.settings = fixed({{5, 1.0, 0.3}});
         op.bad = fixed({{-1, INT64_MAX}, {0.0, -1.0, kNan, kInfinity}, {kNan}});
@@ -687,6 +747,10 @@ inline std::vector<Operation> make() {
             const int64_t length = matrices_length(s);
             return {in("m", length), optional(out("o", length)), optional(out("w", length)),
                     numbers("workspace", bytes / 8, Use::kRoom)};
+        };
+        op.ready = [](fcm_context *c, const Size &s, const Parameters &p, const Placement &at) {
+            (void)fcm_newton_schulz_small_prepare(c, s.clients, matrices(s).data(), s.n == 0 ? 0 : 2,
+                                                  schulz_coefficients().data(), whole(p[0]), at.at[3], at.room_bytes, nullptr);
         };
         op.call = [](fcm_context *c, const Size &s, const Parameters &p, const Placement &at, fcm_error *e) {
             const auto blocks = matrices(s);

@@ -44,7 +44,7 @@ std::vector<Parameters> some_settings(const Operation &operation, const Size &si
 
 }  // namespace
 
-// Workspace queries have no data; the entries of the operations that need the workspace call them.
+// Workspace queries and preparations have no data; the entries of the operations that need the workspace call them.
 TEST(the_table_has_every_operation) {
     std::set<std::string> entries;
     for (const Operation &operation : operations()) entries.insert(operation.name);
@@ -53,8 +53,10 @@ TEST(the_table_has_every_operation) {
     FCM_EVERY_OPERATION(LISTED)
 #undef LISTED
     for (const std::string &name : listed) {
-        const bool query = name.size() > 10 && name.compare(name.size() - 10, 10, "_workspace") == 0;
-        CHECK(query || entries.count(name) == 1, "operation_table.h has no entry for fcm_%s", name.c_str());
+        const auto ends_with = [&name](const std::string &end) {
+            return name.size() > end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
+        };
+        CHECK(ends_with("_workspace") || ends_with("_prepare") || entries.count(name) == 1, "operation_table.h has no entry for fcm_%s", name.c_str());
     }
     for (const std::string &name : entries) CHECK(listed.count(name) == 1, "functions.h does not list fcm_%s", name.c_str());
 }
@@ -185,7 +187,7 @@ TEST(stride_zero_is_a_broadcast) {
                       data.operands()[o].name);
                 anything = anything || got.bytes(o) != data.bytes(o);
             }
-            CHECK(anything, "%s did nothing", operation.name);
+            CHECK(anything || !operation.answers(data.operands()), "%s did nothing", operation.name);
         }
     }
 }
@@ -289,9 +291,12 @@ TEST(what_is_not_finite_is_told_with_its_place) {
                         fcm_error error{};
                         run(&error);
                         const Spot &first = plantings[p][0];
-                        CHECK(error.client == first.client && error.block == -1 && error.index == (floats ? first.index : -1),
+                        table::Spot wanted{-1, floats ? first.index : -1};
+                        if (operation.spot) wanted = operation.spot(size, first.index);
+                        CHECK(error.client == first.client && error.block == wanted.block && error.index == wanted.index,
                               "%s, %d threads: (%ld, %ld, %ld)", operation.name, threads, long(error.client), long(error.block),
                               long(error.index));
+                        CHECK(error.address != 0, "%s: no address", operation.name);
                         CHECK(placed.untouched(), "%s, %d threads: something was written", operation.name, threads);
                     }
                 }
@@ -425,8 +430,8 @@ void for_small_operations(Body &&body) {
         const Parameters settings = operation.settings(kSmall)[0];
         const auto data = data_of(operation, device, kSmall, settings, 1);
         Arena arena(data);
-        const auto run = [&](const Placement &p, fcm_error *e) {
-            return call(operation, device, kSmall, settings, data.operands(), p, e);
+        const auto run = [&](const Placement &p, fcm_error *e, bool ready = true) {
+            return call(operation, device, kSmall, settings, data.operands(), p, e, ready);
         };
         body(operation, run, arena, data.operands());
     }
@@ -458,7 +463,7 @@ TEST(overlapping_operands_are_refused) {
         const Placement packed = arena.packed();
         fcm_error error{};
         CHECK(run(packed, &error) == FCM_OK, "%s: %s", operation.name, error.message);
-        CHECK(!arena.untouched() || operation.name == std::string("all_finite"), "%s did nothing", operation.name);
+        CHECK(!arena.untouched() || operation.name == std::string("all_finite") || !operation.answers(operands), "%s did nothing", operation.name);
         arena.restore();
         for (size_t i = 0; i < operands.size(); ++i) {
             for (size_t j = 0; j < operands.size(); ++j) {
@@ -487,7 +492,7 @@ TEST(overlapping_operands_are_refused) {
                     const bool elsewhere = kOnDevice && operands[i].host != operands[j].host;
                     if (placing.overlaps && (operands[i].written() || operands[j].written()) && !in_place && !elsewhere) {
                         refused(FCM_INVALID_ARGUMENT, operation.function().c_str(), what,
-                                [&](fcm_error *e) { return run(p, e); });
+                                [&](fcm_error *e) { return run(p, e, false); });
                         CHECK(arena.untouched(), "%s, %s: something was written", operation.name, what);
                     } else {
                         CHECK(run(p, &error) == FCM_OK, "%s, %s: %s", operation.name, what, error.message);
@@ -535,7 +540,7 @@ TEST(interleaved_operands_are_told_apart) {
             for (const size_t i : batches) p.stride[i] = period - 1;
             if (operands[batches.front()].written() || operands[batches.back()].written()) {
                 refused(FCM_INVALID_ARGUMENT, operation.function().c_str(), "a period one too short",
-                        [&](fcm_error *e) { return run(p, e); });
+                        [&](fcm_error *e) { return run(p, e, false); });
                 CHECK(arena.untouched(), "%s: something was written", operation.name);
             }
             arena.restore();
@@ -549,13 +554,13 @@ TEST(null_and_misaligned_operands_are_refused) {
         const std::string function = operation.function();
         const Placement packed = arena.packed();
         refused(FCM_INVALID_ARGUMENT, function.c_str(), "null context", [&](fcm_error *e) {
-            return call(operation, nullptr, kSmall, operation.settings(kSmall)[0], operands, packed, e);
+            return call(operation, nullptr, kSmall, operation.settings(kSmall)[0], operands, packed, e, false);
         });
         for (size_t i = 0; i < operands.size(); ++i) {
             const Operand &operand = operands[i];
             Placement p = packed;
             const auto refuse = [&] {
-                refused(FCM_INVALID_ARGUMENT, function.c_str(), operand.name, [&](fcm_error *e) { return run(p, e); });
+                refused(FCM_INVALID_ARGUMENT, function.c_str(), operand.name, [&](fcm_error *e) { return run(p, e, false); });
             };
             p.at[i] = nullptr;
             if (!operand.optional && operand.length > 0) refuse();
@@ -624,7 +629,7 @@ TEST(sizes_beyond_the_address_space_are_refused) {
             for (const Parameters &settings : operation.settings(size)) {
                 for (size_t i = 0; i < operands.size(); ++i) p.stride[i] = longer[i].length == operands[i].length ? 0 : stride;
                 refused(FCM_INVALID_ARGUMENT, operation.function().c_str(), words(operation, size, settings).c_str(),
-                        [&](fcm_error *e) { return call(operation, device, size, settings, operands, p, e); });
+                        [&](fcm_error *e) { return call(operation, device, size, settings, operands, p, e, false); });
             }
         }
         for (const auto &operand : memory) {

@@ -4,10 +4,11 @@
 #include "operation_table.h"
 #include "support.h"
 
-// A call with the operands in host memory; a device is called with their mirrors.
+// A call with the operands in host memory; a device is called with their mirrors. A call that must be refused is made
+// without `ready`, because the preparation of a workspace writes it.
 inline fcm_status call(const table::Operation &operation, fcm_context *context, const table::Size &size,
                        const table::Parameters &settings, const std::vector<table::Operand> &operands,
-                       const table::Placement &placement, fcm_error *error) {
+                       const table::Placement &placement, fcm_error *error, bool ready = true) {
 #if defined(FCM_TEST_KIND)
     Mirror &mirror = Mirror::instance();
     mirror.send();
@@ -15,12 +16,13 @@ inline fcm_status call(const table::Operation &operation, fcm_context *context, 
     for (size_t i = 0; i < operands.size(); ++i) {
         if (!operands[i].host) there.at[i] = mirror.twin(placement.at[i]);
     }
-    const fcm_status status = operation.call(context, size, settings, there, error);
-    if (context != nullptr) mirror.need(fcm_synchronize(context, mirror.error()));
+    if (ready && operation.ready) operation.ready(context, size, settings, there);
+    const fcm_status status = settled(context, operation.call(context, size, settings, there, error), error);
     mirror.receive();
     return status;
 #else
     (void)operands;
+    if (ready && operation.ready) operation.ready(context, size, settings, placement);
     return operation.call(context, size, settings, placement, error);
 #endif
 }

@@ -199,6 +199,20 @@ TEST(storm_keeps_the_norm_of_extreme_numbers) {
     }
 }
 
+namespace {
+
+// A step of one vector of each client.
+fcm_status normalized_step(fcm_context *context, int64_t clients, int64_t n, double eta, const Floats &m, Floats &w) {
+    const fcm_vector_block block{n, 0, 0, 1.0};
+    int64_t bytes = 0;
+    CHECK(fcm_vector_steps_workspace(context, clients, &block, 1, &bytes, nullptr) == FCM_OK, "query");
+    Doubles workspace(1, bytes / 8);
+    return fcm_vector_steps(context, clients, &block, 1, FCM_STEP_NORMALIZED, eta, m.data(), m.stride(), w.data(), w.stride(),
+                            workspace.data(), bytes, nullptr);
+}
+
+}  // namespace
+
 // 1 / ||m|| is then outside the range of float, so the step must be computed in double.
 TEST(normalized_step_of_extreme_numbers) {
     Device device;
@@ -208,10 +222,7 @@ TEST(normalized_step_of_extreme_numbers) {
         Floats w(1, kN);
         m.fill(value);
         w.fill(0.0f);
-        const auto workspace = sum_workspace(device, 1, kN);
-        CHECK(fcm_vector_step(device, 1, kN, FCM_STEP_NORMALIZED, 1.0, m.data(), kN, w.data(), kN, workspace->data(),
-                              workspace->bytes(), nullptr) == FCM_OK,
-              "status");
+        CHECK(normalized_step(device, 1, kN, 1.0, m, w) == FCM_OK, "status");
         for (int64_t j = 0; j < kN; ++j) {
             CHECK(std::fabs(w.data()[j] + 0.01f) <= 1e-9f, "%g: %g", double{value}, double{w.data()[j]});
         }
@@ -357,10 +368,7 @@ TEST(a_zero_vector_takes_no_normalized_step) {
     m.randomize(random);
     for (int64_t j = 0; j < 30000; ++j) m[0][j] = j % 2 == 0 ? 0.0f : -0.0f;
     const auto before = w.randomize(random).values();
-    const auto workspace = sum_workspace(device, 2, 30000);
-    CHECK(fcm_vector_step(device, 2, 30000, FCM_STEP_NORMALIZED, 0.1, m.data(), 30000, w.data(), 30000,
-                          workspace->data(), workspace->bytes(), nullptr) == FCM_OK,
-          "status");
+    CHECK(normalized_step(device, 2, 30000, 0.1, m, w) == FCM_OK, "status");
     CHECK(std::memcmp(w[0], before.data(), 30000 * sizeof(float)) == 0, "client 0 was stepped");
     CHECK(std::memcmp(w[1], before.data() + 30000, 30000 * sizeof(float)) != 0, "client 1 was not stepped");
 }

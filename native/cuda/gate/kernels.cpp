@@ -87,16 +87,11 @@ LaunchShape schulz_launch(const DeviceClass &device) { return {FCM_THREADS, devi
 const std::vector<Kernel> &kernels() {
     static const std::vector<Kernel> kAll = {
         {"fcm_k_ema", "ema", "12 N", "3 N", "0", [](Scale s) { return each(elements(s), 12, 3, 0); }, plain},
-        {"fcm_k_compose", "compose_momentum", "4 N (d + 2)", "2 N (d + 1)", "0",
+        {"fcm_k_compose", "compose_momentum, project_compose_momentum", "4 N (d + 2); with projection 8 N (d + 1)",
+         "2 N (d + 1); with projection 2 N (2 d + 1)", "0",
          [](Scale s) {
              const double d = components(s);
              return each(momentum_elements(s), kFloat * (d + 2), 2 * (d + 1), 0);
-         },
-         plain},
-        {"fcm_k_project_compose", "project_compose_momentum", "8 N (d + 1)", "2 N (2 d + 1)", "0",
-         [](Scale s) {
-             const double d = components(s);
-             return each(momentum_elements(s), 2 * kFloat * (d + 1), 2 * (2 * d + 1), 0);
          },
          plain},
         {"fcm_k_check_norms", "project, project_compose_momentum", "8 K", "0", "0",
@@ -107,12 +102,18 @@ const std::vector<Kernel> &kernels() {
         {"fcm_k_average", "average", "8 N", "0", "N (3 + 11 / K)",
          [](Scale s) { return each(elements(s), 8, 0, 3 + (1 + kRoot) / kClients); }, plain},
         {"fcm_k_triad", "triad", "12 N", "2 N", "0", [](Scale s) { return each(elements(s), 12, 2, 0); }, plain},
-        {"fcm_k_first_not_finite", "all_finite, top_k", "4 N", "0", "0",
+        {"fcm_k_look_for_not_finite", "all_finite, require_finite, top_k", "4 N", "0", "0",
          [](Scale s) { return each(elements(s), 4, 0, 0); }, plain},
-        {"fcm_k_squares", "norm, normalize, vector_step", "4 N", "0", "2 N",
+        {"fcm_k_squares", "norm", "4 N", "0", "2 N", [](Scale s) { return each(elements(s), 4, 0, 2); }, plain},
+        {"fcm_k_checked_squares", "normalize", "4 N", "0", "2 N", [](Scale s) { return each(elements(s), 4, 0, 2); }, plain},
+        {"fcm_k_vector_squares", "vector_steps", "4 N", "0", "2 N",
          [](Scale s) { return each(elements(s), 4, 0, 2); }, plain},
+        {"fcm_k_vector_norms", "vector_steps", "N / 512", "0", "N / 4096",
+         [](Scale s) { return each(sum_pieces(s), kDouble, 0, 1); }, plain},
+        {"fcm_k_vector_steps", "vector_steps", "12 N", "N", "3 N",
+         [](Scale s) { return each(elements(s), 12, 1, 3); }, plain},
         {"fcm_k_storm", "storm", "16 N", "3 N", "2 N", [](Scale s) { return each(elements(s), 16, 3, 2); }, plain},
-        {"fcm_k_norms", "norm, storm, normalize, vector_step", "N / 512", "0", "N / 4096",
+        {"fcm_k_norms", "norm, storm, normalize", "N / 512", "0", "N / 4096",
          [](Scale s) { return each(sum_pieces(s), kDouble, 0, 1); }, plain},
         {"fcm_k_step", "vector_step", "12 N", "N", "3 N", [](Scale s) { return each(elements(s), 12, 1, 3); }, plain},
         {"fcm_k_normalize", "normalize", "8 N", "0", "3 N", [](Scale s) { return each(elements(s), 8, 0, 3); }, plain},
@@ -132,8 +133,6 @@ const std::vector<Kernel> &kernels() {
         {"fcm_k_rearrange_8", "rearrange", "16 N", "0", "0", [](Scale s) { return each(elements(s), 16, 0, 0); }, plain},
         {"fcm_k_multiply", "multiply", "4 K (m l + l n + m n); a Gram matrix 4 K (m l + m m)",
          "2 K m n l; a symmetric result K m (m + 1) l", "0", gram, plain},
-        {"fcm_k_schulz_order", "newton_schulz_small", "48 B", "0", "0",
-         [](Scale) { return each(std::size(kLeNetMatrices), 48, 0, 0); }, plain},
         {"fcm_k_schulz_norms", "newton_schulz_small", "4 N", "0", "2 N",
          [](Scale s) { return each(matrix_elements(s), 4, 0, 2); }, plain},
         {"fcm_k_newton_schulz", "newton_schulz_small", "12 N",

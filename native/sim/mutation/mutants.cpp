@@ -46,7 +46,12 @@ std::vector<Mutant> make() {
     add({"shuffle-distance", "block sum: the tree begins at half its width", {{"device.h", "int distance = 16;", "int distance = 8;"}},
          "sums.cu", Engine::kSource, kSums});
     add({"sum-piece-tail", "sums: the last element of a client is left out",
-         {{"sums.cu", "j < first + 4 && j < n; ++j", "j < first + 4 && j < n - 1; ++j"}}, "sums.cu", Engine::kSource, kSums});
+         {{"sums.h",
+           R"(j < first + 4 && j < n; ++j) {
+                float value[1];)",
+           R"(j < first + 4 && j < n - 1; ++j) {
+                float value[1];)"}},
+         "sums.cu", Engine::kSource, kSums});
     add({"divergent-barrier", "block sum: only warps with a sum reach the barrier",
          {{"device.h",
            R"(partial[warp] = value;
@@ -88,15 +93,14 @@ std::vector<Mutant> make() {
     add({"unaligned-vectors", "vectors are loaded where they are not aligned", {always_vectors}, "elementwise.cu",
          Engine::kPtx, {"ema", "compose_momentum"}, false, 89, true});
     add({"bad-norm-ignored", "a projection goes ahead though a norm is not finite",
-         {{"elementwise.cu", "if (fcm::not_finite(norms[k])) atomicMin", "if (norms[k] < 0.0) atomicMin"}}, "elementwise.cu",
+         {{"elementwise.cu", "if (fcm::not_finite(norms[k])) check.found", "if (norms[k] < 0.0) check.found"}}, "elementwise.cu",
          Engine::kSource, {"project"}});
     add({"nan-unseen", "only infinities are looked for, not NaN",
          {{"device.h", "return (__float_as_uint(value) & 0x7f800000u) == 0x7f800000u;",
            "return (__float_as_uint(value) & 0x7fffffffu) == 0x7f800000u;"}},
          "finite.cu", Engine::kSource, {"first_that_is_not_finite"}});
     add({"first-found-wins", "whoever finds a NaN last says where, not the first place",
-         {{"finite.cu", "if (found < W) atomicMin(first, static_cast<unsigned long long>(client * n + j + found));",
-           "if (found < W) atomicExch(first, static_cast<unsigned long long>(client * n + j + found));"}},
+         {{"status.h", "atomicMin(&status->address,", "atomicExch(&status->address,"}},
          "finite.cu", Engine::kSource, {"first_that_is_not_finite"}});
 
     // ---- Largest elements ----
@@ -204,7 +208,7 @@ std::vector<Mutant> make() {
     add({"schulz-mirror", "Newton-Schulz: the mirror of the Gram matrix is not written",
          {{"newton_schulz.cu", "            to[s * width + r] = value;\n", ""}}, "newton_schulz.cu", Engine::kSource, kSmallSchulz});
     add({"schulz-nan", "Newton-Schulz: NaN in a matrix is not looked for",
-         {{"newton_schulz.cu", "if (fcm::not_finite(norm)) atomicMin", "if (norm < 0.0) atomicMin"}}, "newton_schulz.cu",
+         {{"newton_schulz.cu", "if (fcm::not_finite(m[j])) s.bad.found", "if (m[j] < -1e30f) s.bad.found"}}, "newton_schulz.cu",
          Engine::kSource, {"newton_schulz_finds_what_is_not_finite"}});
     add({"schulz-client-stride", "Newton-Schulz: w is stepped at the stride of m",
          {{"newton_schulz.cu", "s.w + task.client * s.w_stride", "s.w + task.client * s.m_stride"}}, "newton_schulz.cu",
@@ -212,14 +216,14 @@ std::vector<Mutant> make() {
 
     // ---- Streams ----
     add({"copy-not-waited-for", "a copy to the host returns before it is done",
-         {{"context.cu", "if (wait) check(cudaStreamSynchronize(context->stream), \"cudaStreamSynchronize\");", "(void)wait;"}},
+         {{"context.cu", "return wait ? settle(context, error) : fcm_status{FCM_OK};", "(void)wait;\n        return fcm_status{FCM_OK};"}},
          "context.cu", Engine::kSource, {"pinned_copies_are_done_when_they_return"}});
     add({"findings-not-waited-for", "what a kernel found is read before it is there",
-         {{"context.h",
+         {{"context.cu",
            R"(    check(cudaStreamSynchronize(context->stream), "cudaStreamSynchronize");
-    return *context->found;)",
-           "    return *context->found;"}},
-         "finite.cu", Engine::kSource, {"first_that_is_not_finite"}});
+    if (!asked) return FCM_OK;)",
+           "    if (!asked) return FCM_OK;"}},
+         "context.cu", Engine::kSource, {"first_that_is_not_finite"}});
     add({"copy-order-before", "a copy between devices does not wait for the first device",
          {{"context.cu", "if (to_context != from_context) order(from_context, to_context);", ""}}, "context.cu",
          Engine::kSource, {"copies_between_devices_are_in_order"}});

@@ -23,10 +23,10 @@ public class FedComuonNative extends FedComuonNative$shared {
     static final SymbolLookup SYMBOL_LOOKUP = SymbolLookup.loaderLookup()
             .or(Linker.nativeLinker().defaultLookup());
 
-    private static final int FCM_ABI_VERSION = (int)4L;
+    private static final int FCM_ABI_VERSION = (int)5L;
     /**
      * {@snippet lang=c :
-     * #define FCM_ABI_VERSION 4
+     * #define FCM_ABI_VERSION 5
      * }
      */
     public static int FCM_ABI_VERSION() {
@@ -715,6 +715,68 @@ public class FedComuonNative extends FedComuonNative$shared {
                 traceDowncall("fcm_synchronize", context, error);
             }
             return (int)mh$.invokeExact(context, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_context_mark {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_context_mark");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_context_mark(fcm_context *context, int64_t mark, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_context_mark$descriptor() {
+        return fcm_context_mark.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_context_mark(fcm_context *context, int64_t mark, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_context_mark$handle() {
+        return fcm_context_mark.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_context_mark(fcm_context *context, int64_t mark, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_context_mark$address() {
+        return fcm_context_mark.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_context_mark(fcm_context *context, int64_t mark, fcm_error *error)
+     * }
+     */
+    public static int fcm_context_mark(MemorySegment context, long mark, MemorySegment error) {
+        var mh$ = fcm_context_mark.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_context_mark", context, mark, error);
+            }
+            return (int)mh$.invokeExact(context, mark, error);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {
@@ -2207,6 +2269,74 @@ public class FedComuonNative extends FedComuonNative$shared {
            throw new AssertionError("should not reach here", ex$);
         }
     }
+
+    private static class fcm_vector_step {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_DOUBLE,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_vector_step");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_vector_step(fcm_context *context, int64_t clients, int64_t n, double eta, const float *m, int64_t m_stride, float *w, int64_t w_stride, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_vector_step$descriptor() {
+        return fcm_vector_step.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_vector_step(fcm_context *context, int64_t clients, int64_t n, double eta, const float *m, int64_t m_stride, float *w, int64_t w_stride, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_vector_step$handle() {
+        return fcm_vector_step.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_vector_step(fcm_context *context, int64_t clients, int64_t n, double eta, const float *m, int64_t m_stride, float *w, int64_t w_stride, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_vector_step$address() {
+        return fcm_vector_step.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_vector_step(fcm_context *context, int64_t clients, int64_t n, double eta, const float *m, int64_t m_stride, float *w, int64_t w_stride, fcm_error *error)
+     * }
+     */
+    public static int fcm_vector_step(MemorySegment context, long clients, long n, double eta, MemorySegment m, long m_stride, MemorySegment w, long w_stride, MemorySegment error) {
+        var mh$ = fcm_vector_step.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_vector_step", context, clients, n, eta, m, m_stride, w, w_stride, error);
+            }
+            return (int)mh$.invokeExact(context, clients, n, eta, m, m_stride, w, w_stride, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
     private static final int FCM_STEP_PLAIN = (int)0L;
     /**
      * {@snippet lang=c :
@@ -2226,11 +2356,143 @@ public class FedComuonNative extends FedComuonNative$shared {
         return FCM_STEP_NORMALIZED;
     }
 
-    private static class fcm_vector_step {
+    private static class fcm_vector_steps_workspace {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             FedComuonNative.C_INT,
             FedComuonNative.C_POINTER,
             FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_vector_steps_workspace");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_vector_steps_workspace(const fcm_context *context, int64_t clients, const fcm_vector_block *blocks, int64_t block_count, int64_t *bytes, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_vector_steps_workspace$descriptor() {
+        return fcm_vector_steps_workspace.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_vector_steps_workspace(const fcm_context *context, int64_t clients, const fcm_vector_block *blocks, int64_t block_count, int64_t *bytes, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_vector_steps_workspace$handle() {
+        return fcm_vector_steps_workspace.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_vector_steps_workspace(const fcm_context *context, int64_t clients, const fcm_vector_block *blocks, int64_t block_count, int64_t *bytes, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_vector_steps_workspace$address() {
+        return fcm_vector_steps_workspace.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_vector_steps_workspace(const fcm_context *context, int64_t clients, const fcm_vector_block *blocks, int64_t block_count, int64_t *bytes, fcm_error *error)
+     * }
+     */
+    public static int fcm_vector_steps_workspace(MemorySegment context, long clients, MemorySegment blocks, long block_count, MemorySegment bytes, MemorySegment error) {
+        var mh$ = fcm_vector_steps_workspace.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_vector_steps_workspace", context, clients, blocks, block_count, bytes, error);
+            }
+            return (int)mh$.invokeExact(context, clients, blocks, block_count, bytes, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_vector_steps_prepare {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_vector_steps_prepare");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_vector_steps_prepare(fcm_context *context, int64_t clients, const fcm_vector_block *blocks, int64_t block_count, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_vector_steps_prepare$descriptor() {
+        return fcm_vector_steps_prepare.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_vector_steps_prepare(fcm_context *context, int64_t clients, const fcm_vector_block *blocks, int64_t block_count, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_vector_steps_prepare$handle() {
+        return fcm_vector_steps_prepare.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_vector_steps_prepare(fcm_context *context, int64_t clients, const fcm_vector_block *blocks, int64_t block_count, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_vector_steps_prepare$address() {
+        return fcm_vector_steps_prepare.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_vector_steps_prepare(fcm_context *context, int64_t clients, const fcm_vector_block *blocks, int64_t block_count, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static int fcm_vector_steps_prepare(MemorySegment context, long clients, MemorySegment blocks, long block_count, MemorySegment workspace, long workspace_bytes, MemorySegment error) {
+        var mh$ = fcm_vector_steps_prepare.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_vector_steps_prepare", context, clients, blocks, block_count, workspace, workspace_bytes, error);
+            }
+            return (int)mh$.invokeExact(context, clients, blocks, block_count, workspace, workspace_bytes, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_vector_steps {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
             FedComuonNative.C_LONG,
             FedComuonNative.C_INT,
             FedComuonNative.C_DOUBLE,
@@ -2243,7 +2505,7 @@ public class FedComuonNative extends FedComuonNative$shared {
             FedComuonNative.C_POINTER
         );
 
-        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_vector_step");
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_vector_steps");
 
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
@@ -2251,45 +2513,45 @@ public class FedComuonNative extends FedComuonNative$shared {
     /**
      * Function descriptor for:
      * {@snippet lang=c :
-     * fcm_status fcm_vector_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double eta, const float *m, int64_t m_stride, float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * fcm_status fcm_vector_steps(fcm_context *context, int64_t clients, const fcm_vector_block *blocks, int64_t block_count, int32_t rule, double eta, const float *m, int64_t m_stride, float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
      * }
      */
-    public static FunctionDescriptor fcm_vector_step$descriptor() {
-        return fcm_vector_step.DESC;
+    public static FunctionDescriptor fcm_vector_steps$descriptor() {
+        return fcm_vector_steps.DESC;
     }
 
     /**
      * Downcall method handle for:
      * {@snippet lang=c :
-     * fcm_status fcm_vector_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double eta, const float *m, int64_t m_stride, float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * fcm_status fcm_vector_steps(fcm_context *context, int64_t clients, const fcm_vector_block *blocks, int64_t block_count, int32_t rule, double eta, const float *m, int64_t m_stride, float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
      * }
      */
-    public static MethodHandle fcm_vector_step$handle() {
-        return fcm_vector_step.HANDLE;
+    public static MethodHandle fcm_vector_steps$handle() {
+        return fcm_vector_steps.HANDLE;
     }
 
     /**
      * Address for:
      * {@snippet lang=c :
-     * fcm_status fcm_vector_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double eta, const float *m, int64_t m_stride, float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * fcm_status fcm_vector_steps(fcm_context *context, int64_t clients, const fcm_vector_block *blocks, int64_t block_count, int32_t rule, double eta, const float *m, int64_t m_stride, float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
      * }
      */
-    public static MemorySegment fcm_vector_step$address() {
-        return fcm_vector_step.ADDR;
+    public static MemorySegment fcm_vector_steps$address() {
+        return fcm_vector_steps.ADDR;
     }
 
     /**
      * {@snippet lang=c :
-     * fcm_status fcm_vector_step(fcm_context *context, int64_t clients, int64_t n, int32_t rule, double eta, const float *m, int64_t m_stride, float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * fcm_status fcm_vector_steps(fcm_context *context, int64_t clients, const fcm_vector_block *blocks, int64_t block_count, int32_t rule, double eta, const float *m, int64_t m_stride, float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
      * }
      */
-    public static int fcm_vector_step(MemorySegment context, long clients, long n, int rule, double eta, MemorySegment m, long m_stride, MemorySegment w, long w_stride, MemorySegment workspace, long workspace_bytes, MemorySegment error) {
-        var mh$ = fcm_vector_step.HANDLE;
+    public static int fcm_vector_steps(MemorySegment context, long clients, MemorySegment blocks, long block_count, int rule, double eta, MemorySegment m, long m_stride, MemorySegment w, long w_stride, MemorySegment workspace, long workspace_bytes, MemorySegment error) {
+        var mh$ = fcm_vector_steps.HANDLE;
         try {
             if (TRACE_DOWNCALLS) {
-                traceDowncall("fcm_vector_step", context, clients, n, rule, eta, m, m_stride, w, w_stride, workspace, workspace_bytes, error);
+                traceDowncall("fcm_vector_steps", context, clients, blocks, block_count, rule, eta, m, m_stride, w, w_stride, workspace, workspace_bytes, error);
             }
-            return (int)mh$.invokeExact(context, clients, n, rule, eta, m, m_stride, w, w_stride, workspace, workspace_bytes, error);
+            return (int)mh$.invokeExact(context, clients, blocks, block_count, rule, eta, m, m_stride, w, w_stride, workspace, workspace_bytes, error);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {
@@ -2592,6 +2854,73 @@ public class FedComuonNative extends FedComuonNative$shared {
         }
     }
 
+    private static class fcm_require_finite {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_require_finite");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_require_finite(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride, const float *of, int64_t of_stride, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_require_finite$descriptor() {
+        return fcm_require_finite.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_require_finite(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride, const float *of, int64_t of_stride, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_require_finite$handle() {
+        return fcm_require_finite.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_require_finite(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride, const float *of, int64_t of_stride, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_require_finite$address() {
+        return fcm_require_finite.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_require_finite(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride, const float *of, int64_t of_stride, fcm_error *error)
+     * }
+     */
+    public static int fcm_require_finite(MemorySegment context, long clients, long n, MemorySegment x, long x_stride, MemorySegment of, long of_stride, MemorySegment error) {
+        var mh$ = fcm_require_finite.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_require_finite", context, clients, n, x, x_stride, of, of_stride, error);
+            }
+            return (int)mh$.invokeExact(context, clients, n, x, x_stride, of, of_stride, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class fcm_newton_schulz_small_workspace {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             FedComuonNative.C_INT,
@@ -2650,6 +2979,74 @@ public class FedComuonNative extends FedComuonNative$shared {
                 traceDowncall("fcm_newton_schulz_small_workspace", context, clients, blocks, block_count, bytes, error);
             }
             return (int)mh$.invokeExact(context, clients, blocks, block_count, bytes, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_newton_schulz_small_prepare {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_newton_schulz_small_prepare");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_newton_schulz_small_prepare(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const double *coefficients, int64_t steps, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_newton_schulz_small_prepare$descriptor() {
+        return fcm_newton_schulz_small_prepare.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_newton_schulz_small_prepare(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const double *coefficients, int64_t steps, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_newton_schulz_small_prepare$handle() {
+        return fcm_newton_schulz_small_prepare.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_newton_schulz_small_prepare(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const double *coefficients, int64_t steps, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_newton_schulz_small_prepare$address() {
+        return fcm_newton_schulz_small_prepare.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_newton_schulz_small_prepare(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const double *coefficients, int64_t steps, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static int fcm_newton_schulz_small_prepare(MemorySegment context, long clients, MemorySegment blocks, long block_count, MemorySegment coefficients, long steps, MemorySegment workspace, long workspace_bytes, MemorySegment error) {
+        var mh$ = fcm_newton_schulz_small_prepare.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_newton_schulz_small_prepare", context, clients, blocks, block_count, coefficients, steps, workspace, workspace_bytes, error);
+            }
+            return (int)mh$.invokeExact(context, clients, blocks, block_count, coefficients, steps, workspace, workspace_bytes, error);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {

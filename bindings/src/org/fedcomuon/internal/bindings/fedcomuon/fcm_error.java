@@ -20,7 +20,10 @@ import static java.lang.foreign.MemoryLayout.PathElement.*;
  *     int64_t client;
  *     int64_t block;
  *     int64_t index;
- *     char message[480];
+ *     int64_t bytes;
+ *     uint64_t address;
+ *     int64_t mark;
+ *     char message[456];
  * }
  * }
  */
@@ -36,7 +39,10 @@ public class fcm_error {
         FedComuonNative.C_LONG.withName("client"),
         FedComuonNative.C_LONG.withName("block"),
         FedComuonNative.C_LONG.withName("index"),
-        MemoryLayout.sequenceLayout(480, FedComuonNative.C_CHAR).withName("message")
+        FedComuonNative.C_LONG.withName("bytes"),
+        FedComuonNative.C_LONG.withName("address"),
+        FedComuonNative.C_LONG.withName("mark"),
+        MemoryLayout.sequenceLayout(456, FedComuonNative.C_CHAR).withName("message")
     ).withName("fcm_error");
 
     /**
@@ -266,12 +272,144 @@ public class fcm_error {
         struct.set(index$LAYOUT, index$OFFSET, fieldValue);
     }
 
+    private static final OfLong bytes$LAYOUT = (OfLong)$LAYOUT.select(groupElement("bytes"));
+
+    /**
+     * Layout for field:
+     * {@snippet lang=c :
+     * int64_t bytes
+     * }
+     */
+    public static final OfLong bytes$layout() {
+        return bytes$LAYOUT;
+    }
+
+    private static final long bytes$OFFSET = $LAYOUT.byteOffset(groupElement("bytes"));
+
+    /**
+     * Offset for field:
+     * {@snippet lang=c :
+     * int64_t bytes
+     * }
+     */
+    public static final long bytes$offset() {
+        return bytes$OFFSET;
+    }
+
+    /**
+     * Getter for field:
+     * {@snippet lang=c :
+     * int64_t bytes
+     * }
+     */
+    public static long bytes(MemorySegment struct) {
+        return struct.get(bytes$LAYOUT, bytes$OFFSET);
+    }
+
+    /**
+     * Setter for field:
+     * {@snippet lang=c :
+     * int64_t bytes
+     * }
+     */
+    public static void bytes(MemorySegment struct, long fieldValue) {
+        struct.set(bytes$LAYOUT, bytes$OFFSET, fieldValue);
+    }
+
+    private static final OfLong address$LAYOUT = (OfLong)$LAYOUT.select(groupElement("address"));
+
+    /**
+     * Layout for field:
+     * {@snippet lang=c :
+     * uint64_t address
+     * }
+     */
+    public static final OfLong address$layout() {
+        return address$LAYOUT;
+    }
+
+    private static final long address$OFFSET = $LAYOUT.byteOffset(groupElement("address"));
+
+    /**
+     * Offset for field:
+     * {@snippet lang=c :
+     * uint64_t address
+     * }
+     */
+    public static final long address$offset() {
+        return address$OFFSET;
+    }
+
+    /**
+     * Getter for field:
+     * {@snippet lang=c :
+     * uint64_t address
+     * }
+     */
+    public static long address(MemorySegment struct) {
+        return struct.get(address$LAYOUT, address$OFFSET);
+    }
+
+    /**
+     * Setter for field:
+     * {@snippet lang=c :
+     * uint64_t address
+     * }
+     */
+    public static void address(MemorySegment struct, long fieldValue) {
+        struct.set(address$LAYOUT, address$OFFSET, fieldValue);
+    }
+
+    private static final OfLong mark$LAYOUT = (OfLong)$LAYOUT.select(groupElement("mark"));
+
+    /**
+     * Layout for field:
+     * {@snippet lang=c :
+     * int64_t mark
+     * }
+     */
+    public static final OfLong mark$layout() {
+        return mark$LAYOUT;
+    }
+
+    private static final long mark$OFFSET = $LAYOUT.byteOffset(groupElement("mark"));
+
+    /**
+     * Offset for field:
+     * {@snippet lang=c :
+     * int64_t mark
+     * }
+     */
+    public static final long mark$offset() {
+        return mark$OFFSET;
+    }
+
+    /**
+     * Getter for field:
+     * {@snippet lang=c :
+     * int64_t mark
+     * }
+     */
+    public static long mark(MemorySegment struct) {
+        return struct.get(mark$LAYOUT, mark$OFFSET);
+    }
+
+    /**
+     * Setter for field:
+     * {@snippet lang=c :
+     * int64_t mark
+     * }
+     */
+    public static void mark(MemorySegment struct, long fieldValue) {
+        struct.set(mark$LAYOUT, mark$OFFSET, fieldValue);
+    }
+
     private static final SequenceLayout message$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("message"));
 
     /**
      * Layout for field:
      * {@snippet lang=c :
-     * char message[480]
+     * char message[456]
      * }
      */
     public static final SequenceLayout message$layout() {
@@ -283,7 +421,7 @@ public class fcm_error {
     /**
      * Offset for field:
      * {@snippet lang=c :
-     * char message[480]
+     * char message[456]
      * }
      */
     public static final long message$offset() {
@@ -293,7 +431,7 @@ public class fcm_error {
     /**
      * Getter for field:
      * {@snippet lang=c :
-     * char message[480]
+     * char message[456]
      * }
      */
     public static MemorySegment message(MemorySegment struct) {
@@ -303,19 +441,19 @@ public class fcm_error {
     /**
      * Setter for field:
      * {@snippet lang=c :
-     * char message[480]
+     * char message[456]
      * }
      */
     public static void message(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, message$OFFSET, message$LAYOUT.byteSize());
     }
 
-    private static long[] message$DIMS = { 480 };
+    private static long[] message$DIMS = { 456 };
 
     /**
      * Dimensions for array field:
      * {@snippet lang=c :
-     * char message[480]
+     * char message[456]
      * }
      */
     public static long[] message$dimensions() {
@@ -326,7 +464,7 @@ public class fcm_error {
     /**
      * Indexed getter for field:
      * {@snippet lang=c :
-     * char message[480]
+     * char message[456]
      * }
      */
     public static byte message(MemorySegment struct, long index0) {
@@ -336,7 +474,7 @@ public class fcm_error {
     /**
      * Indexed setter for field:
      * {@snippet lang=c :
-     * char message[480]
+     * char message[456]
      * }
      */
     public static void message(MemorySegment struct, long index0, byte fieldValue) {

@@ -38,8 +38,17 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
      * Waits until all operations of this device are done. On the CPU they always are.
      *
      * @throws DeviceException.Fault when one of them failed
+     * @throws DeviceException.NotFinite when one of them found NaN or infinity
      */
     void synchronize();
+
+    /**
+     * Marks the operations from now on, such as by the number of a step. A GPU throws what an operation has found from
+     * a later call; the mark says which step it belongs to.
+     *
+     * @param mark not negative
+     */
+    void mark(long mark);
 
     /** Creates an event on the stream of this device. */
     StreamEvent event();
@@ -115,14 +124,18 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
     void project(double radius, Batch norms, Batch x);
 
     /**
-     * Orthogonalizes every small matrix of every client by Newton-Schulz; {@code o} may be {@code m} itself.
+     * Prepares Newton-Schulz for small matrices, which the caller closes before this device.
      *
-     * @throws DeviceException.NotFinite when a matrix has NaN or infinity; nothing is written then
+     * @param clients the maximal number of clients in a call
      */
-    void newtonSchulz(NewtonSchulzSpec what, Batch m, Batch o);
+    NewtonSchulzSpec.Plan plan(NewtonSchulzSpec what, long clients);
 
-    /** Computes {@code W -= eta scale O} with the O of {@link #newtonSchulz}, which is not stored. */
-    void newtonSchulzStep(NewtonSchulzSpec what, Batch m, double eta, Batch w);
+    /**
+     * Prepares the steps of vectors, which the caller closes before this device.
+     *
+     * @param clients the maximal number of clients in a call
+     */
+    VectorStepSpec.Plan plan(VectorStepSpec what, long clients);
 
     /**
      * Computes {@code y = x / (||x|| divisor)}, the start of Newton-Schulz; y may be x.
@@ -197,8 +210,8 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
      */
     void average(Batch x, double[] weights);
 
-    /** Moves parameters that are not matrices along their momentum. */
-    void vectorStep(StepRule rule, double eta, Batch m, Batch w);
+    /** Computes {@code w -= eta m}. */
+    void vectorStep(double eta, Batch m, Batch w);
 
     /**
      * Does the server's step of FedAdam and FedYogi: {@code m = beta1 m + (1-beta1) delta}, then v by {@code rule},
@@ -236,8 +249,23 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
      */
     void norm(Batch x, Batch norms);
 
-    /** Returns the position of the first NaN or infinity in client order. */
+    /** Returns the position of the first NaN or infinity in client order. On a GPU this waits for the answer. */
     Optional<Position> firstNotFinite(Batch x);
+
+    /**
+     * Requires that x is finite. A GPU does not wait: it refuses operations from there on, and the next call that waits
+     * throws.
+     *
+     * @throws DeviceException.NotFinite when it is not
+     */
+    void requireFinite(Batch x);
+
+    /**
+     * Requires that x is finite, and otherwise names the client of {@code of}, which x was computed from.
+     *
+     * @throws DeviceException.NotFinite when it is not
+     */
+    void requireFinite(Batch x, Batch of);
 
     /** Frees all memory. Buffers that are still open are reported and closed. Closing twice does nothing. */
     @Override
@@ -249,7 +277,7 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
      */
     record Position(long client, long block, long index) {}
 
-    /** How a parameter that is not a matrix moves along its momentum m. */
+    /** How a vector moves along its momentum m. */
     enum StepRule {
         /** {@code w -= eta m}. */
         PLAIN(FedComuonNative.FCM_STEP_PLAIN()),

@@ -26,6 +26,11 @@ final class NativeCalls {
         return error;
     }
 
+    /** Returns how large the workspace has to be if it was too small for the last call; 0 otherwise. */
+    long workspaceNeeded(int status) {
+        return status == FedComuonNative.FCM_INVALID_ARGUMENT() ? fcm_error.bytes(error) : 0;
+    }
+
     void check(int status, String function) {
         if (status == FedComuonNative.FCM_OK()) {
             return;
@@ -47,7 +52,9 @@ final class NativeCalls {
         if (status == FedComuonNative.FCM_NOT_FINITE()) {
             return new DeviceException.NotFinite(
                     message,
-                    new Device.Position(fcm_error.client(error), fcm_error.block(error), fcm_error.index(error)));
+                    new Device.Position(fcm_error.client(error), fcm_error.block(error), fcm_error.index(error)),
+                    fcm_error.address(error),
+                    fcm_error.mark(error));
         }
         return new DeviceException.Fault(message); // a device error or a fault of the library
     }

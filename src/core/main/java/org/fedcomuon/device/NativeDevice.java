@@ -105,6 +105,11 @@ final class NativeDevice implements Device, StreamTriad {
     }
 
     @Override
+    public void mark(long mark) {
+        calls.check(FedComuonNative.fcm_context_mark(context(), mark, calls.error()), "fcm_context_mark");
+    }
+
+    @Override
     public StreamEvent event() {
         context();
         return new StreamEvent(memory);
@@ -122,6 +127,10 @@ final class NativeDevice implements Device, StreamTriad {
 
     DeviceMemory memory() {
         return memory;
+    }
+
+    boolean isClosed() {
+        return memory.isClosed();
     }
 
     /** Returns the CUDA stream that its operations run on, in the order they are given. */
@@ -226,24 +235,25 @@ final class NativeDevice implements Device, StreamTriad {
         same(gNew, h, gNew.length(), h.length());
         same(gOld, h, gOld.length(), h.length());
         MemorySegment context = context();
-        sumWorkspace(h);
-        calls.check(
-                FedComuonNative.fcm_storm(
-                        context,
-                        h.clients(),
-                        h.length(),
-                        g,
-                        at(gNew),
-                        gNew.stride(),
-                        at(gOld),
-                        gOld.stride(),
-                        at(h),
-                        h.stride(),
-                        norms(norms, h),
-                        workspace,
-                        workspaceBytes,
-                        calls.error()),
-                "fcm_storm");
+        int status;
+        do {
+            status = FedComuonNative.fcm_storm(
+                    context,
+                    h.clients(),
+                    h.length(),
+                    g,
+                    at(gNew),
+                    gNew.stride(),
+                    at(gOld),
+                    gOld.stride(),
+                    at(h),
+                    h.stride(),
+                    norms(norms, h),
+                    workspace,
+                    workspaceBytes,
+                    calls.error());
+        } while (grew(status));
+        calls.check(status, "fcm_storm");
     }
 
     @Override
@@ -277,41 +287,90 @@ final class NativeDevice implements Device, StreamTriad {
     }
 
     @Override
-    public void newtonSchulz(NewtonSchulzSpec what, Batch m, Batch o) {
-        same(m, o, 0, 0);
-        for (NewtonSchulzSpec.Block block : what.blocks()) {
-            inside("result", block.resultOffset(), block, o);
-        }
-        newtonSchulz(what, m, 0.0, at(o), o.stride(), MemorySegment.NULL, 0);
+    public NewtonSchulzSpec.Plan plan(NewtonSchulzSpec what, long clients) {
+        int blocks = what.blocks().size();
+        MemorySegment context = context();
+        calls.check(
+                FedComuonNative.fcm_newton_schulz_small_workspace(
+                        context, clients, what.table(), blocks, answer, calls.error()),
+                "fcm_newton_schulz_small_workspace");
+        var workspace = new PreparedWorkspace(this, answer.get(ValueLayout.JAVA_LONG, 0));
+        prepared(
+                workspace,
+                FedComuonNative.fcm_newton_schulz_small_prepare(
+                        context,
+                        clients,
+                        what.table(),
+                        blocks,
+                        what.coefficients(),
+                        what.steps(),
+                        workspace.memory(),
+                        workspace.bytes(),
+                        calls.error()),
+                "fcm_newton_schulz_small_prepare");
+        return new NewtonSchulzSpec.Plan(this, what, workspace);
     }
 
     @Override
-    public void newtonSchulzStep(NewtonSchulzSpec what, Batch m, double eta, Batch w) {
+    public VectorStepSpec.Plan plan(VectorStepSpec what, long clients) {
+        int blocks = what.blocks().size();
+        MemorySegment context = context();
+        calls.check(
+                FedComuonNative.fcm_vector_steps_workspace(
+                        context, clients, what.table(), blocks, answer, calls.error()),
+                "fcm_vector_steps_workspace");
+        var workspace = new PreparedWorkspace(this, answer.get(ValueLayout.JAVA_LONG, 0));
+        prepared(
+                workspace,
+                FedComuonNative.fcm_vector_steps_prepare(
+                        context, clients, what.table(), blocks, workspace.memory(), workspace.bytes(), calls.error()),
+                "fcm_vector_steps_prepare");
+        return new VectorStepSpec.Plan(this, what, workspace);
+    }
+
+    private void prepared(PreparedWorkspace workspace, int status, String function) {
+        try {
+            calls.check(status, function);
+        } catch (DeviceException e) {
+            workspace.close();
+            throw e;
+        }
+    }
+
+    void newtonSchulz(NewtonSchulzSpec what, PreparedWorkspace prepared, Batch m, Batch o) {
+        same(m, o, 0, 0);
+        for (NewtonSchulzSpec.Block block : what.blocks()) {
+            inside("result", block.resultOffset(), block.rows(), block.cols(), o);
+        }
+        newtonSchulz(what, prepared, m, 0.0, at(o), o.stride(), MemorySegment.NULL, 0);
+    }
+
+    void newtonSchulzStep(NewtonSchulzSpec what, PreparedWorkspace prepared, Batch m, double eta, Batch w) {
         same(m, w, 0, 0);
         for (NewtonSchulzSpec.Block block : what.blocks()) {
-            inside("weights", block.weightOffset(), block, w);
+            inside("weights", block.weightOffset(), block.rows(), block.cols(), w);
         }
-        newtonSchulz(what, m, eta, MemorySegment.NULL, 0, at(w), w.stride());
+        newtonSchulz(what, prepared, m, eta, MemorySegment.NULL, 0, at(w), w.stride());
     }
 
     private void newtonSchulz(
-            NewtonSchulzSpec what, Batch m, double eta, MemorySegment o, long oStride, MemorySegment w, long wStride) {
+            NewtonSchulzSpec what,
+            PreparedWorkspace prepared,
+            Batch m,
+            double eta,
+            MemorySegment o,
+            long oStride,
+            MemorySegment w,
+            long wStride) {
         for (NewtonSchulzSpec.Block block : what.blocks()) {
-            inside("momentum", block.momentumOffset(), block, m);
+            inside("momentum", block.momentumOffset(), block.rows(), block.cols(), m);
         }
-        MemorySegment context = context();
-        int blocks = what.blocks().size();
-        calls.check(
-                FedComuonNative.fcm_newton_schulz_small_workspace(
-                        context, m.clients(), what.table(), blocks, answer, calls.error()),
-                "fcm_newton_schulz_small_workspace");
-        growWorkspace(answer.get(ValueLayout.JAVA_LONG, 0));
         calls.check(
                 FedComuonNative.fcm_newton_schulz_small(
-                        context,
+                        context(),
                         m.clients(),
                         what.table(),
-                        blocks,
+                        what.blocks().size(),
                         what.coefficients(),
                         what.steps(),
                         what.divisor(),
@@ -322,31 +381,56 @@ final class NativeDevice implements Device, StreamTriad {
                         oStride,
                         w,
                         wStride,
-                        workspace,
-                        workspaceBytes,
+                        prepared.memory(),
+                        prepared.bytes(),
                         calls.error()),
                 "fcm_newton_schulz_small");
+    }
+
+    void vectorSteps(VectorStepSpec what, PreparedWorkspace prepared, Batch m, double eta, Batch w) {
+        same(m, w, 0, 0);
+        for (VectorStepSpec.Block block : what.blocks()) {
+            inside("momentum", block.momentumOffset(), 1, block.length(), m);
+            inside("weights", block.weightOffset(), 1, block.length(), w);
+        }
+        calls.check(
+                FedComuonNative.fcm_vector_steps(
+                        context(),
+                        m.clients(),
+                        what.table(),
+                        what.blocks().size(),
+                        what.rule().code(),
+                        eta,
+                        at(m),
+                        m.stride(),
+                        at(w),
+                        w.stride(),
+                        prepared.memory(),
+                        prepared.bytes(),
+                        calls.error()),
+                "fcm_vector_steps");
     }
 
     @Override
     public void normalize(double divisor, Batch x, Batch y) {
         same(x, y, x.length(), y.length());
         MemorySegment context = context();
-        sumWorkspace(y);
-        calls.check(
-                FedComuonNative.fcm_normalize(
-                        context,
-                        y.clients(),
-                        y.length(),
-                        divisor,
-                        at(x),
-                        x.stride(),
-                        at(y),
-                        y.stride(),
-                        workspace,
-                        workspaceBytes,
-                        calls.error()),
-                "fcm_normalize");
+        int status;
+        do {
+            status = FedComuonNative.fcm_normalize(
+                    context,
+                    y.clients(),
+                    y.length(),
+                    divisor,
+                    at(x),
+                    x.stride(),
+                    at(y),
+                    y.stride(),
+                    workspace,
+                    workspaceBytes,
+                    calls.error());
+        } while (grew(status));
+        calls.check(status, "fcm_normalize");
     }
 
     @Override
@@ -421,37 +505,34 @@ final class NativeDevice implements Device, StreamTriad {
             vendor().multiply(product);
             return;
         }
-        calls.check(
-                FedComuonNative.fcm_multiply_workspace(
-                        context, out.clients(), out.rows(), out.cols(), a.cols(), answer, calls.error()),
-                "fcm_multiply_workspace");
-        growWorkspace(answer.get(ValueLayout.JAVA_LONG, 0));
-        calls.check(
-                FedComuonNative.fcm_multiply(
-                        context,
-                        out.clients(),
-                        out.rows(),
-                        out.cols(),
-                        a.cols(),
-                        product.symmetric() ? 1 : 0,
-                        product.factor(),
-                        at(a),
-                        a.stride(),
-                        a.rowStride(),
-                        a.colStride(),
-                        at(b),
-                        b.stride(),
-                        b.rowStride(),
-                        b.colStride(),
-                        product.baseFactor(),
-                        base == null ? MemorySegment.NULL : at(base),
-                        base == null ? 0 : base.stride(),
-                        at(out),
-                        out.stride(),
-                        workspace,
-                        workspaceBytes,
-                        calls.error()),
-                "fcm_multiply");
+        int status;
+        do {
+            status = FedComuonNative.fcm_multiply(
+                    context,
+                    out.clients(),
+                    out.rows(),
+                    out.cols(),
+                    a.cols(),
+                    product.symmetric() ? 1 : 0,
+                    product.factor(),
+                    at(a),
+                    a.stride(),
+                    a.rowStride(),
+                    a.colStride(),
+                    at(b),
+                    b.stride(),
+                    b.rowStride(),
+                    b.colStride(),
+                    product.baseFactor(),
+                    base == null ? MemorySegment.NULL : at(base),
+                    base == null ? 0 : base.stride(),
+                    at(out),
+                    out.stride(),
+                    workspace,
+                    workspaceBytes,
+                    calls.error());
+        } while (grew(status));
+        calls.check(status, "fcm_multiply");
     }
 
     @Override
@@ -515,24 +596,11 @@ final class NativeDevice implements Device, StreamTriad {
     }
 
     @Override
-    public void vectorStep(Device.StepRule rule, double eta, Batch m, Batch w) {
+    public void vectorStep(double eta, Batch m, Batch w) {
         same(m, w, m.length(), w.length());
-        MemorySegment context = context();
-        sumWorkspace(w);
         calls.check(
                 FedComuonNative.fcm_vector_step(
-                        context,
-                        w.clients(),
-                        w.length(),
-                        rule.code(),
-                        eta,
-                        at(m),
-                        m.stride(),
-                        at(w),
-                        w.stride(),
-                        workspace,
-                        workspaceBytes,
-                        calls.error()),
+                        context(), w.clients(), w.length(), eta, at(m), m.stride(), at(w), w.stride(), calls.error()),
                 "fcm_vector_step");
     }
 
@@ -584,19 +652,20 @@ final class NativeDevice implements Device, StreamTriad {
     @Override
     public void norm(Batch x, Batch norms) {
         MemorySegment context = context();
-        sumWorkspace(x);
-        calls.check(
-                FedComuonNative.fcm_norm(
-                        context,
-                        x.clients(),
-                        x.length(),
-                        at(x),
-                        x.stride(),
-                        norms(norms, x),
-                        workspace,
-                        workspaceBytes,
-                        calls.error()),
-                "fcm_norm");
+        int status;
+        do {
+            status = FedComuonNative.fcm_norm(
+                    context,
+                    x.clients(),
+                    x.length(),
+                    at(x),
+                    x.stride(),
+                    norms(norms, x),
+                    workspace,
+                    workspaceBytes,
+                    calls.error());
+        } while (grew(status));
+        calls.check(status, "fcm_norm");
     }
 
     @Override
@@ -611,6 +680,24 @@ final class NativeDevice implements Device, StreamTriad {
         return client < 0
                 ? Optional.empty()
                 : Optional.of(new Device.Position(client, -1, index.get(ValueLayout.JAVA_LONG, 0)));
+    }
+
+    @Override
+    public void requireFinite(Batch x) {
+        requireFinite(x, MemorySegment.NULL, 0);
+    }
+
+    @Override
+    public void requireFinite(Batch x, Batch of) {
+        same(x, of, 0, 0);
+        requireFinite(x, at(of), of.stride());
+    }
+
+    private void requireFinite(Batch x, MemorySegment of, long ofStride) {
+        calls.check(
+                FedComuonNative.fcm_require_finite(
+                        context(), x.clients(), x.length(), at(x), x.stride(), of, ofStride, calls.error()),
+                "fcm_require_finite");
     }
 
     @Override
@@ -766,10 +853,10 @@ final class NativeDevice implements Device, StreamTriad {
         return d;
     }
 
-    private static void inside(String what, long offset, NewtonSchulzSpec.Block block, Batch batch) {
+    private static void inside(String what, long offset, long rows, long cols, Batch batch) {
         long end;
         try {
-            end = Math.addExact(offset, Math.multiplyExact(block.rows(), block.cols()));
+            end = Math.addExact(offset, Math.multiplyExact(rows, cols));
         } catch (ArithmeticException e) {
             end = Long.MAX_VALUE;
         }
@@ -777,29 +864,28 @@ final class NativeDevice implements Device, StreamTriad {
             throw new DeviceException.InvalidOperand("the %s of a %d x %d block at %d is outside the %d elements of %s"
                     .formatted(
                             what,
-                            block.rows(),
-                            block.cols(),
+                            rows,
+                            cols,
                             offset,
                             batch.length(),
                             batch.buffer().label()));
         }
     }
 
-    private void sumWorkspace(Batch batch) {
-        calls.check(
-                FedComuonNative.fcm_sum_workspace(
-                        memory.context(), batch.clients(), batch.length(), answer, calls.error()),
-                "fcm_sum_workspace");
-        growWorkspace(answer.get(ValueLayout.JAVA_LONG, 0));
+    /** Returns whether a call was refused because the workspace was too small; then it is large enough now. */
+    private boolean grew(int status) {
+        long needed = calls.workspaceNeeded(status);
+        if (needed <= workspaceBytes) {
+            return false;
+        }
+        growWorkspace(needed);
+        return true;
     }
 
     /**
      * Grows to the largest that any operation asked for, and then stays: a training loop allocates in its first step.
      */
     private void growWorkspace(long bytes) {
-        if (bytes <= workspaceBytes) {
-            return;
-        }
         if (workspaceBytes > 0) {
             memory.free(workspace);
             workspace = MemorySegment.NULL;

@@ -8,8 +8,8 @@ import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
 import org.fedcomuon.internal.bindings.fedcomuon.fcm_matrix_block;
 
 /**
- * The matrices of a client and the coefficients of each step, for {@link Device#newtonSchulz} and
- * {@link Device#newtonSchulzStep}. Immutable and thread-safe: created once and used in every step, on any device.
+ * The small matrices of a client and the coefficients of each step of Newton-Schulz; a {@link Plan} computes them on a
+ * device. Immutable and thread-safe.
  */
 public final class NewtonSchulzSpec {
     private final List<Block> blocks;
@@ -93,6 +93,42 @@ public final class NewtonSchulzSpec {
             if (!Double.isFinite(a) || !Double.isFinite(b) || !Double.isFinite(c)) {
                 throw new IllegalArgumentException("coefficients (%s, %s, %s) must be finite".formatted(a, b, c));
             }
+        }
+    }
+
+    /**
+     * Newton-Schulz prepared on a device: its tables are there, and its workspace is allocated, so that a step is the
+     * work itself. Not thread-safe; confined to the device thread.
+     */
+    public static final class Plan implements AutoCloseable {
+        private final NativeDevice device;
+        private final NewtonSchulzSpec what;
+        private final PreparedWorkspace workspace;
+
+        Plan(NativeDevice device, NewtonSchulzSpec what, PreparedWorkspace workspace) {
+            this.device = device;
+            this.what = what;
+            this.workspace = workspace;
+        }
+
+        /**
+         * Orthogonalizes every matrix of every client; {@code o} may be {@code m} itself.
+         *
+         * @throws DeviceException.NotFinite when a matrix has NaN or infinity; nothing is written then
+         */
+        public void orthogonalize(Batch m, Batch o) {
+            device.newtonSchulz(what, workspace, m, o);
+        }
+
+        /** Computes {@code W -= eta scale O} with the O of {@link #orthogonalize}, which is not stored. */
+        public void step(Batch m, double eta, Batch w) {
+            device.newtonSchulzStep(what, workspace, m, eta, w);
+        }
+
+        /** Frees the workspace. Closing twice does nothing. */
+        @Override
+        public void close() {
+            workspace.close();
         }
     }
 }

@@ -92,6 +92,7 @@ final class DeviceRun {
             }
         }
         clients.requireConverging(clients.weights());
+        clients.settle();
         return result(t, stopped && t < setup.iterations(), clients, server);
     }
 

@@ -17,6 +17,7 @@ final class Exchange implements Method.Server, AutoCloseable {
     private final Averaging averaging;
     private final List<Double> baseWeights;
     private final double allWeights;
+    private final boolean clustered;
     private double share = 1;
     private int participants;
     private long bytes;
@@ -32,6 +33,7 @@ final class Exchange implements Method.Server, AutoCloseable {
             sum += weight;
         }
         allWeights = sum;
+        clustered = setup.cluster().isPresent();
         averaging = setup.cluster().isPresent()
                 ? new ClusterAveraging(setup.cluster().get(), shared, clients, monitor, setup.fingerprint())
                 : switch (setup.exchange()) {
@@ -60,6 +62,10 @@ final class Exchange implements Method.Server, AutoCloseable {
     /** The same without anything being sent: for looking at a run from outside. */
     void mean(Variable... variables) {
         clients.timed(Clients.Phase.EXCHANGE, () -> {
+            if (shared.devices() > 1 || clustered) {
+                clients.settle(); // a GPU that has found a fault would hold back its own operations, not those of
+                // others
+            }
             post();
             averaging.post(variables);
             count();

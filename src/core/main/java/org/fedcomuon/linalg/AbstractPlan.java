@@ -19,7 +19,7 @@ abstract class AbstractPlan implements Orthogonalizer.Plan {
     final int cols;
     final ElementType type;
     private final double scale;
-    private final Deque<Buffer> buffers = new ArrayDeque<>();
+    private final Deque<AutoCloseable> owned = new ArrayDeque<>();
     private @Nullable MatrixBatch plain; // made when the first strided batch comes
 
     AbstractPlan(Device device, int count, int rows, int cols, ElementType type, ScaleRule scale) {
@@ -79,8 +79,13 @@ abstract class AbstractPlan implements Orthogonalizer.Plan {
             close();
             throw e;
         }
-        buffers.push(buffer);
-        return buffer;
+        return own(buffer);
+    }
+
+    /** Lets {@link #close} close a resource, too. */
+    final <T extends AutoCloseable> T own(T resource) {
+        owned.push(resource);
+        return resource;
     }
 
     /** Allocates one rows x cols matrix per client. */
@@ -148,18 +153,16 @@ abstract class AbstractPlan implements Orthogonalizer.Plan {
         }
     }
 
-    /** An iteration that its coefficients drive out of range must not be taken for a result. */
-    final void requireFinite(Batch result) {
-        device.firstNotFinite(result).ifPresent(place -> {
-            throw new DeviceException.NotFinite(
-                    "the coefficients drive matrix %d out of range".formatted(place.client()),
-                    new Device.Position(place.client(), -1, place.index()));
-        });
-    }
-
     @Override
     public final void close() {
-        buffers.forEach(Buffer::close);
-        buffers.clear();
+        while (!owned.isEmpty()) {
+            try {
+                owned.pop().close();
+            } catch (RuntimeException e) {
+                throw e;
+            } catch (Exception e) {
+                throw new AssertionError(e); // nothing here declares one
+            }
+        }
     }
 }

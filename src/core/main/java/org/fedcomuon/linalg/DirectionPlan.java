@@ -31,6 +31,6 @@ abstract class DirectionPlan extends AbstractPlan {
         }
         requireShape(m);
         requireShape(w);
-        device.vectorStep(Device.StepRule.PLAIN, eta * scale(), batch(direction(m)), w);
+        device.vectorStep(eta * scale(), batch(direction(m)), w);
     }
 }

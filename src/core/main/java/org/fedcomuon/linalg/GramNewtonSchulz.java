@@ -130,7 +130,7 @@ public record GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts
                 from = restart;
             }
             run(coefficients.steps().subList(from, coefficients.steps().size()));
-            requireFinite(batch(x));
+            device.requireFinite(batch(x), m); // coefficients may drive it out of range
             return x;
         }
 
@@ -163,7 +163,7 @@ public record GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts
         /** Q = I Z + a I, without the product. */
         private void plusIdentity(double a) {
             q.buffer().copyFrom(z.buffer(), 0, 0, q.clients() * q.stride());
-            device.vectorStep(Device.StepRule.PLAIN, -a, batch(identity), batch(q));
+            device.vectorStep(-a, batch(identity), batch(q));
         }
 
         @Override

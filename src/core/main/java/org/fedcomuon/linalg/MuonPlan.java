@@ -21,12 +21,11 @@ public final class MuonPlan implements AutoCloseable {
     /** Elements of a shape that are worked on at once: enough to fill any device, 64 MB of each buffer. */
     private static final long AT_ONCE = 1L << 24;
 
-    private record Single(int block, NewtonSchulzSpec.Block where, Orthogonalizer.Plan plan, int atATime) {}
+    private record Single(NewtonSchulzSpec.Block where, Orthogonalizer.Plan plan, int atATime) {}
 
     private final Device device;
     private final int clients;
-    private final @Nullable NewtonSchulzSpec small;
-    private final List<Integer> smallBlocks = new ArrayList<>();
+    private NewtonSchulzSpec.@Nullable Plan small;
     private final List<Single> singles = new ArrayList<>();
     private final Map<List<Long>, Orthogonalizer.Plan> plans =
             new LinkedHashMap<>(); // one per shape: blocks take turns in its workspace
@@ -49,10 +48,8 @@ public final class MuonPlan implements AutoCloseable {
             case GramNewtonSchulz gram -> null;
         };
         var together = new ArrayList<NewtonSchulzSpec.Block>();
-        for (int i = 0; i < blocks.size(); i++) {
-            NewtonSchulzSpec.Block block = blocks.get(i);
+        for (NewtonSchulzSpec.Block block : blocks) {
             if (coefficients != null && Math.min(block.rows(), block.cols()) <= NewtonSchulzSpec.longestSide()) {
-                smallBlocks.add(i);
                 together.add(new NewtonSchulzSpec.Block(
                         block.rows(),
                         block.cols(),
@@ -62,12 +59,18 @@ public final class MuonPlan implements AutoCloseable {
                         block.scale() * scale.scale(block.rows(), block.cols())));
             } else {
                 int atATime = together(clients, block.rows(), block.cols(), atOnce);
-                singles.add(new Single(i, block, plan(orthogonalizer, atATime, block, scale), atATime));
+                singles.add(new Single(block, plan(orthogonalizer, atATime, block, scale), atATime));
             }
         }
-        small = coefficients == null || together.isEmpty()
-                ? null
-                : new NewtonSchulzSpec(together, coefficients.steps(), coefficients.divisor());
+        if (coefficients != null && !together.isEmpty()) {
+            var all = new NewtonSchulzSpec(together, coefficients.steps(), coefficients.divisor());
+            try {
+                small = device.plan(all, clients);
+            } catch (RuntimeException e) {
+                close();
+                throw e;
+            }
+        }
     }
 
     /**
@@ -125,7 +128,8 @@ public final class MuonPlan implements AutoCloseable {
 
     /**
      * Computes {@code w -= eta scale U V^T} for every matrix of every client. NaN or infinity is a
-     * {@link DeviceException.NotFinite} whose position names client and block; blocks before it may have been stepped.
+     * {@link DeviceException.NotFinite} that names the {@linkplain DeviceException.NotFinite#elementOf element} of m,
+     * or the first of its matrix; other matrices may have been stepped.
      */
     public void step(Batch m, double eta, Batch w) {
         if (m.clients() > clients || m.clients() != w.clients()) {
@@ -133,11 +137,7 @@ public final class MuonPlan implements AutoCloseable {
                     .formatted(m.buffer().label(), m.clients(), w.buffer().label(), w.clients(), clients));
         }
         if (small != null) {
-            try {
-                device.newtonSchulzStep(small, m, eta, w);
-            } catch (DeviceException.NotFinite e) {
-                throw named(e, 0, smallBlocks.get((int) e.position().block()));
-            }
+            small.step(m, eta, w);
         }
         for (Single single : singles) {
             NewtonSchulzSpec.Block where = single.where();
@@ -146,30 +146,17 @@ public final class MuonPlan implements AutoCloseable {
             Batch weights = w.slice(where.weightOffset(), size);
             for (long first = 0; first < m.clients(); first += single.atATime()) {
                 long count = Math.min(single.atATime(), m.clients() - first);
-                try {
-                    single.plan()
-                            .step(
-                                    momentum.neighbours(first, count),
-                                    eta * where.scale(),
-                                    weights.neighbours(first, count));
-                } catch (DeviceException.NotFinite e) {
-                    throw named(e, first, single.block());
-                }
+                single.plan()
+                        .step(momentum.neighbours(first, count), eta * where.scale(), weights.neighbours(first, count));
             }
         }
     }
 
-    private static DeviceException.NotFinite named(DeviceException.NotFinite e, long first, int block) {
-        var named = new DeviceException.NotFinite(
-                String.valueOf(e.getMessage()),
-                new Device.Position(
-                        first + e.position().client(), block, e.position().index()));
-        named.initCause(e);
-        return named;
-    }
-
     @Override
     public void close() {
+        if (small != null) {
+            small.close();
+        }
         plans.values().forEach(Orthogonalizer.Plan::close);
         plans.clear();
     }

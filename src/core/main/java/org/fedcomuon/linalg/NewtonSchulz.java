@@ -38,26 +38,27 @@ public record NewtonSchulz(Coefficients coefficients, Precision precision) imple
 
     /** The whole iteration of all matrices in one native call, the step fused. */
     private static final class OneCall extends AbstractPlan {
-        private final NewtonSchulzSpec what;
+        private final NewtonSchulzSpec.Plan plan;
 
         OneCall(Device device, int count, int rows, int cols, ScaleRule scale, Coefficients coefficients) {
             super(device, count, rows, cols, ElementType.FLOAT32, scale);
             var block = new NewtonSchulzSpec.Block(rows, cols, 0, 0, 0, scale());
-            what = new NewtonSchulzSpec(List.of(block), coefficients.steps(), coefficients.divisor());
+            plan = own(device.plan(
+                    new NewtonSchulzSpec(List.of(block), coefficients.steps(), coefficients.divisor()), count));
         }
 
         @Override
         public void orthogonalize(Batch m, Batch o) {
             requireShape(m);
             requireShape(o);
-            device.newtonSchulz(what, m, o);
+            plan.orthogonalize(m, o);
         }
 
         @Override
         public void step(Batch m, double eta, Batch w) {
             requireShape(m);
             requireShape(w);
-            device.newtonSchulzStep(what, m, eta, w);
+            plan.step(m, eta, w);
         }
 
         @Override
@@ -114,7 +115,7 @@ public record NewtonSchulz(Coefficients coefficients, Precision precision) imple
                 x = y;
                 y = swap;
             }
-            requireFinite(batch(x));
+            device.requireFinite(batch(x), m); // coefficients may drive it out of range
             return x;
         }
 

@@ -8,11 +8,10 @@ import java.util.List;
 import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
-import org.fedcomuon.device.Batch;
 import org.fedcomuon.device.Buffer;
 import org.fedcomuon.device.Device;
+import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.ElementType;
-import org.fedcomuon.linalg.MuonPlan;
 import org.fedcomuon.problem.HessianProduct;
 import org.fedcomuon.problem.Layout;
 import org.fedcomuon.problem.Problem;
@@ -35,10 +34,12 @@ public final class Clients implements AutoCloseable {
     private final Oracles oracles;
     private final PhaseTimer timer = new PhaseTimer();
     private final Deque<AutoCloseable> owned = new ArrayDeque<>();
+    private final List<Variable> variables = new ArrayList<>(); // of all kinds
     private final List<Variable> state = new ArrayList<>();
     private final Variable weights;
     private long step = -1;
     private @Nullable Variable scalar;
+    private double scalarValue;
 
     /**
      * @param numbers of the clients placed here, at least one, ascending
@@ -122,22 +123,28 @@ public final class Clients implements AutoCloseable {
 
     /** Creates a variable that is part of the state, which checkpoints hold. It starts as zero. */
     public Variable state(String name, long length) {
-        return add(new Variable(this, name, length, false));
+        return add(variable(name, length, false));
     }
 
     /** Creates a state variable with one value for all clients, as the server would hold it. It starts as zero. */
     public Variable sharedState(String name, long length) {
-        return add(new Variable(this, name, length, true));
+        return add(variable(name, length, true));
     }
 
     /** Creates a variable that holds nothing from one step to the next. */
     public Variable scratch(String name, long length) {
-        return new Variable(this, name, length, false);
+        return variable(name, length, false);
     }
 
     /** Creates a scratch variable with one value for all clients. */
     public Variable sharedScratch(String name, long length) {
-        return new Variable(this, name, length, true);
+        return variable(name, length, true);
+    }
+
+    private Variable variable(String name, long length, boolean shared) {
+        var variable = new Variable(this, name, length, shared);
+        variables.add(variable);
+        return variable;
     }
 
     private Variable add(Variable variable) {
@@ -160,17 +167,21 @@ public final class Clients implements AutoCloseable {
         return mirror;
     }
 
-    /** Returns a scratch variable of one number for all clients. */
-    Variable scalar() {
+    /** Returns a scratch variable of one number for all clients; a number that stays the same is written once. */
+    Variable scalar(double value) {
         if (scalar == null) {
             scalar = sharedScratch("scalar", 1);
+        }
+        if (scalarValue != value) {
+            scalar.fill(value);
+            scalarValue = value;
         }
         return scalar;
     }
 
-    MuonPlan own(MuonPlan plan) {
-        owned.push(plan);
-        return plan;
+    <T extends AutoCloseable> T own(T resource) {
+        owned.push(resource);
+        return resource;
     }
 
     /** Returns the state variables, in the order in which they were created. */
@@ -200,6 +211,7 @@ public final class Clients implements AutoCloseable {
     /** Says which step begins, for messages. */
     public void enter(long newStep) {
         step = newStep;
+        device.mark(newStep + 1); // the first step is preceded by the beginning
     }
 
     /** Sets which clients take part from now on. */
@@ -300,28 +312,50 @@ public final class Clients implements AutoCloseable {
                 : "block '%s'".formatted(layout.blockAt(index % n()).name());
     }
 
-    DivergedException diverged(Variable variable, Run run, Device.Position place) {
-        long index = place.index() >= 0 ? place.index() : firstBad(variable.of(run), place.client());
-        int client = number(run.first() + (int) place.client());
-        return new DivergedException(step, client, variable.name(), place(variable, index));
-    }
-
-    private long firstBad(Batch batch, long client) {
-        return device.firstNotFinite(batch.client(client))
-                .map(Device.Position::index)
-                .orElse(0L);
+    /**
+     * Returns what a NaN or infinity that the device has found means: a fault of a client if an oracle brought it, a
+     * divergence if it is in another variable, and otherwise the exception itself.
+     */
+    RuntimeException named(DeviceException.NotFinite e) {
+        for (Variable variable : variables) {
+            Device.Position place = variable.find(e).orElse(null);
+            if (place != null) {
+                int k = (int) place.client();
+                long when = e.mark().isPresent() ? e.mark().getAsLong() - 1 : step;
+                return oracles.haveWritten(variable)
+                        ? oracles.notFinite(variable, k, place.index(), when)
+                        : new DivergedException(when, number(k), variable.name(), place(variable, place.index()));
+            }
+        }
+        return e;
     }
 
     /**
-     * Refuses a state that is not finite.
+     * Waits until all operations on the clients are done.
+     *
+     * @throws DivergedException if a state is not finite
+     * @throws ClientFaultException if the result of an oracle is not finite
+     */
+    public void settle() {
+        try {
+            device.synchronize();
+        } catch (DeviceException.NotFinite e) {
+            throw named(e);
+        }
+    }
+
+    /**
+     * Refuses a state that is not finite. On a GPU the exception is thrown by the next call that waits, such as
+     * {@link #settle}.
      *
      * @throws DivergedException naming the step, the client and the block
      */
     public void requireConverging(Variable variable) {
-        var all = new Run(0, variable.isShared() ? 1 : count());
-        device.firstNotFinite(variable.of(all)).ifPresent(place -> {
-            throw diverged(variable, all, place);
-        });
+        try {
+            device.requireFinite(variable.of(new Run(0, variable.isShared() ? 1 : count())));
+        } catch (DeviceException.NotFinite e) {
+            throw named(e);
+        }
     }
 
     /** Runs {@code work} and adds its time to a phase. */

@@ -201,9 +201,7 @@ public sealed interface Compressor {
             y.set(x);
             Layout layout = clients.layout();
             for (Run run : y.isShared() ? List.of(new Run(0, 1)) : clients.runs()) {
-                clients.device().firstNotFinite(x.of(run)).ifPresent(place -> {
-                    throw clients.diverged(x, run, place); // the decomposition would not say where
-                });
+                clients.requireConverging(x); // the decomposition would not say where
                 for (int i = 0; i < layout.blocks().size(); i++) {
                     Block block = layout.blocks().get(i);
                     if (what.worthwhile(block)) {

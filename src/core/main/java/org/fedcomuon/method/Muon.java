@@ -13,6 +13,7 @@ import org.fedcomuon.device.Device;
 import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.NewtonSchulzSpec;
+import org.fedcomuon.device.VectorStepSpec;
 import org.fedcomuon.linalg.Auto;
 import org.fedcomuon.linalg.Coefficients;
 import org.fedcomuon.linalg.MuonPlan;
@@ -322,7 +323,7 @@ public record Muon(
     /** How the blocks of a layout step. */
     private static final class Partition {
         final List<NewtonSchulzSpec.Block> matrices = new ArrayList<>();
-        final List<Integer> blocks = new ArrayList<>(); // of each matrix: its position in the layout
+        final List<VectorStepSpec.Block> vectors = new ArrayList<>();
         final boolean[] byAdamW;
         final double[] rates; // of each block, without the scale of its shape
         final long adaptive; // elements that step by AdamW
@@ -353,6 +354,8 @@ public record Muon(
                 }
                 if (matrix && !byAdamW[i]) {
                     addMatrices(i, block, layout.offset(i), matches(muon.heads.blocks, block) ? muon.heads.count : 1);
+                } else if (!matrix && !byAdamW[i]) {
+                    vectors.add(new VectorStepSpec.Block(block.size(), layout.offset(i), layout.offset(i), rates[i]));
                 }
             }
             adaptive = elements;
@@ -366,7 +369,6 @@ public record Muon(
             long rows = block.rows() / parts;
             for (int part = 0; part < parts; part++) {
                 long from = offset + part * rows * block.cols();
-                blocks.add(position);
                 matrices.add(new NewtonSchulzSpec.Block(rows, block.cols(), from, from, from, rates[position]));
             }
         }
@@ -398,6 +400,7 @@ public record Muon(
         private final boolean atServer;
         private final Partition partition;
         private final MuonPlan plan;
+        private final VectorStepSpec.Plan vectors;
         private final @Nullable Variable gradient;
         private final @Nullable Variable next;
         private final @Nullable Adaptive adaptive;
@@ -414,6 +417,8 @@ public record Muon(
                     clients.count(),
                     List.copyOf(partition.matrices),
                     muon.scale));
+            vectors = clients.own(
+                    clients.device().plan(new VectorStepSpec(partition.vectors, muon.vectorRule), clients.count()));
             boolean keeps = muon.nesterov || (muon.adamW.isPresent() && !atServer);
             gradient = keeps ? clients.state("last gradient", clients.n()) : null;
             next = muon.nesterov ? clients.scratch("M ahead", clients.n()) : null;
@@ -492,39 +497,19 @@ public record Muon(
         }
 
         private void move(double eta, Variable m, Variable w, Run run) {
-            if (ones != null) {
-                decay(eta, ones, w, run);
-            }
             try {
-                plan.step(m.of(run), eta, w.of(run));
-            } catch (DeviceException.NotFinite e) {
-                int block = partition.blocks.get((int) Math.max(0, e.position().block()));
-                throw clients.diverged(
-                        m,
-                        run,
-                        new Device.Position(
-                                e.position().client(), block, clients.layout().offset(block)));
-            }
-            Layout layout = clients.layout();
-            for (int i = 0; i < layout.blocks().size(); i++) {
-                Block block = layout.blocks().get(i);
-                if (block.update() == Block.Update.VECTOR && !partition.byAdamW[i]) {
-                    long from = layout.offset(i);
-                    try {
-                        clients.device()
-                                .vectorStep(
-                                        muon.vectorRule,
-                                        eta * partition.rates[i],
-                                        m.of(run).slice(from, block.size()),
-                                        w.of(run).slice(from, block.size()));
-                    } catch (DeviceException.NotFinite e) {
-                        throw clients.diverged(
-                                m, run, new Device.Position(e.position().client(), i, from));
-                    }
+                // All of M, before any block of W is stepped.
+                clients.device().requireFinite(m.of(run));
+                if (ones != null) {
+                    decay(eta, ones, w, run);
                 }
-            }
-            if (adaptive != null) {
-                adaptive.step(eta, atServer || gradient == null ? m : gradient, w, run);
+                plan.step(m.of(run), eta, w.of(run));
+                vectors.step(m.of(run), eta, w.of(run));
+                if (adaptive != null) {
+                    adaptive.step(eta, atServer || gradient == null ? m : gradient, w, run);
+                }
+            } catch (DeviceException.NotFinite e) {
+                throw clients.named(e);
             }
         }
 
@@ -581,7 +566,7 @@ public record Muon(
                 counts = steps.buffer()
                         .toDoubles(0, Math.toIntExact(steps.buffer().length()));
             }
-            clients.device().vectorStep(Device.StepRule.PLAIN, -1, one.of(run), steps.of(run));
+            clients.device().vectorStep(-1, one.of(run), steps.of(run));
             int end = run.first() + run.count();
             for (int from = run.first(); from < end; ) {
                 double done = counts[from];
@@ -617,20 +602,12 @@ public record Muon(
                                 first.of(run).slice(at, size),
                                 second.of(run).slice(at, size),
                                 w.of(run).slice(from, size));
-                requireFinite(i, gradient, run, at, size);
+                // A second moment beyond the range of floats would silently stop its element.
+                clients.device()
+                        .requireFinite(
+                                second.of(run).slice(at, size), gradient.of(run).slice(from, size));
                 at += size;
             }
-        }
-
-        /** A second moment beyond the range of floats would silently stop its element. */
-        private void requireFinite(int block, Variable gradient, Run run, long at, long size) {
-            clients.device().firstNotFinite(second.of(run).slice(at, size)).ifPresent(place -> {
-                throw clients.diverged(
-                        gradient,
-                        run,
-                        new Device.Position(
-                                place.client(), block, clients.layout().offset(block) + place.index()));
-            });
         }
     }
 }

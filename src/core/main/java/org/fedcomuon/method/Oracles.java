@@ -2,8 +2,10 @@ package org.fedcomuon.method;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Set;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.fedcomuon.device.Device;
@@ -30,6 +32,7 @@ final class Oracles implements AutoCloseable {
     private final Workers workers;
     private final double[] lossSums;
     private final int[] lossCounts;
+    private final Set<Variable> written = new HashSet<>(); // points, by oracles
     private @Nullable Variable plainJacobian;
     private @Nullable Variable plainValue;
     private @Nullable Variable plainOuter;
@@ -62,8 +65,7 @@ final class Oracles implements AutoCloseable {
                 Views.ofPoints(w),
                 new Views(List.of(jacobian), List.of(value)),
                 k -> oracles.get(k).inner(sampling.inner(k), w.point(k), value.values(k), jacobian.jacobian(k)));
-        requireFinite(value);
-        requireFinite(jacobian);
+        requireFinite(List.of(jacobian), List.of(value));
         addLoss(value);
     }
 
@@ -81,10 +83,7 @@ final class Oracles implements AutoCloseable {
                                 wOld.point(k),
                                 valueOld.values(k),
                                 jacobianOld.jacobian(k)));
-        requireFinite(value);
-        requireFinite(jacobian);
-        requireFinite(valueOld);
-        requireFinite(jacobianOld);
+        requireFinite(List.of(jacobian, jacobianOld), List.of(value, valueOld));
         addLoss(value);
     }
 
@@ -93,7 +92,7 @@ final class Oracles implements AutoCloseable {
                 Views.ofValues(y),
                 Views.ofValues(gradient),
                 k -> oracles.get(k).outerGradient(sampling.outer(k), y.values(k), gradient.values(k)));
-        requireFinite(gradient);
+        requireFinite(List.of(), List.of(gradient));
     }
 
     void outerGradientAtTwo(Variable y, Variable gradient, Variable yOld, Variable gradientOld) {
@@ -102,8 +101,7 @@ final class Oracles implements AutoCloseable {
             oracles.get(k).outerGradient(zeta, y.values(k), gradient.values(k));
             oracles.get(k).outerGradient(zeta, yOld.values(k), gradientOld.values(k));
         });
-        requireFinite(gradient);
-        requireFinite(gradientOld);
+        requireFinite(List.of(), List.of(gradient, gradientOld));
     }
 
     void gradient(Variable w, Variable gradient) {
@@ -136,8 +134,7 @@ final class Oracles implements AutoCloseable {
                                     .orElseThrow(() -> new UnsupportedOperationException(
                                             "the method compares clients by f, whose value this client does not say")));
         });
-        requireFinite(at.outer);
-        requireFinite(loss);
+        requireFinite(List.of(), List.of(at.outer, loss));
         gradient.compose(1, at.jacobian, at.outer);
     }
 
@@ -160,7 +157,7 @@ final class Oracles implements AutoCloseable {
                 Views.ofPoints(product),
                 k -> ((HessianProduct) oracles.get(k))
                         .hessianProduct(sampling.inner(k), w.point(k), direction.point(k), product.point(k)));
-        requireFinite(product);
+        requireFinite(List.of(product), List.of());
     }
 
     private void addLoss(Variable value) {
@@ -230,7 +227,7 @@ final class Oracles implements AutoCloseable {
             }
             staged(read).forEach(Variable::fetch);
             staged(written).forEach(Variable::prepare);
-            device.synchronize(); // what was written before has been taken away as well
+            clients.settle(); // what was written before has been taken away as well
         });
         evaluate(oracle);
         clients.timed(Clients.Phase.GRADIENT, () -> staged(written).forEach(Variable::store));
@@ -252,31 +249,75 @@ final class Oracles implements AutoCloseable {
             for (int i = 0; i < active.length; i++) {
                 Exception e = thrown[i];
                 if (e != null) {
-                    fault(active[i], ClientFault.Kind.THREW, e.toString(), e);
+                    var fault = new ClientFault(
+                            clients.number(active[i]), clients.step(), ClientFault.Kind.THREW, e.toString());
+                    tolerate(active[i], new ClientFaultException(fault, e));
                 }
             }
         });
     }
 
-    private void requireFinite(Variable result) {
+    /**
+     * Refuses results that are not finite. Values are on the host, where oracles have just written them. Points may be
+     * on a GPU, which is not waited for: it finds the fault before anything is written from it, and the next wait
+     * throws it. Only if the client is to be dropped, it has to be known at once.
+     */
+    private void requireFinite(List<Variable> points, List<Variable> values) {
+        written.addAll(points);
+        values.forEach(this::requireFiniteValues);
+        for (Variable point : points) {
+            if (device.isHost() || drops()) {
+                requireFiniteNow(point);
+            } else {
+                clients.runs().forEach(run -> device.requireFinite(point.of(run)));
+            }
+        }
+    }
+
+    private void requireFiniteValues(Variable result) {
+        for (Run run : clients.runs()) { // a list that does not change when a client is dropped
+            for (int k = run.first(); k < run.first() + run.count(); k++) {
+                Floats values = result.values(k);
+                for (long i = 0; i < values.length(); i++) {
+                    if (!Double.isFinite(values.get(i))) {
+                        tolerate(k, notFinite(result, k, i, clients.step()));
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    private void requireFiniteNow(Variable result) {
         for (boolean again = true; again; ) {
             again = false;
             for (Run run : clients.runs()) {
                 Device.Position place = device.firstNotFinite(result.of(run)).orElse(null);
                 if (place != null) {
                     int k = run.first() + (int) place.client();
-                    String reason = String.format(
-                            Locale.ROOT,
-                            "%s is not finite in %s, at a W as large as %.3g",
-                            result.name(),
-                            clients.place(result, place.index()),
-                            largestWeight(k));
-                    fault(k, ClientFault.Kind.NOT_FINITE, reason, null);
+                    tolerate(k, notFinite(result, k, place.index(), clients.step()));
                     again = true; // the runs have changed
                     break;
                 }
             }
         }
+    }
+
+    /** Returns whether oracles have written a variable. */
+    boolean haveWritten(Variable variable) {
+        return written.contains(variable);
+    }
+
+    /** Returns what is thrown if the result of a client was not finite at a step. */
+    ClientFaultException notFinite(Variable result, int k, long index, long step) {
+        String reason = String.format(
+                Locale.ROOT,
+                "%s is not finite in %s, at a W as large as %.3g",
+                result.name(),
+                clients.place(result, index),
+                largestWeight(k));
+        return new ClientFaultException(
+                new ClientFault(clients.number(k), step, ClientFault.Kind.NOT_FINITE, reason), null);
     }
 
     /** Tells a model that has run away from a client that is out of order. */
@@ -291,13 +332,17 @@ final class Oracles implements AutoCloseable {
         return largest;
     }
 
-    private void fault(int k, ClientFault.Kind kind, String reason, @Nullable Throwable cause) {
-        var fault = new ClientFault(clients.number(k), clients.step(), kind, reason);
-        if (policy == ClientFault.Policy.FAIL || clients.step() < 0) {
-            throw new ClientFaultException(fault, cause);
+    /** Returns whether a client with a fault is dropped, instead of failing the run. */
+    private boolean drops() {
+        return policy != ClientFault.Policy.FAIL && clients.step() >= 0;
+    }
+
+    private void tolerate(int k, ClientFaultException e) {
+        if (!drops()) {
+            throw e;
         }
         clients.drop(k);
-        onFault.accept(fault);
+        onFault.accept(e.fault());
     }
 
     @Override

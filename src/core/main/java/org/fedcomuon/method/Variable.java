@@ -3,6 +3,8 @@ package org.fedcomuon.method;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.function.BiConsumer;
 import java.util.function.DoubleBinaryOperator;
 import org.fedcomuon.device.Batch;
@@ -146,6 +148,29 @@ public final class Variable {
         return buffer;
     }
 
+    /**
+     * Returns the client of this device, and the element of its value, that an exception names; empty if of another.
+     */
+    Optional<Device.Position> find(DeviceException.NotFinite e) {
+        OptionalLong element = e.elementOf(buffer);
+        if (element.isPresent()) {
+            long at = element.getAsLong();
+            return Optional.of(new Device.Position(at / length, -1, at % length));
+        }
+        OptionalLong norm = e.elementOf(norms);
+        return norm.isPresent()
+                ? Optional.of(new Device.Position(norm.getAsLong(), -1, firstBad((int) norm.getAsLong())))
+                : Optional.empty();
+    }
+
+    /** Returns the first element of a client that is not finite; 0 if there is none. */
+    private long firstBad(int client) {
+        return clients.device()
+                .firstNotFinite(of(new Run(client, 1)))
+                .map(Device.Position::index)
+                .orElse(0L);
+    }
+
     Floats values(int client) {
         return views.get(shared ? 0 : client);
     }
@@ -171,8 +196,12 @@ public final class Variable {
 
     private void forRuns(BiConsumer<Device, Run> operation) {
         common = false;
-        for (Run run : shared ? ONE : clients.runs()) {
-            operation.accept(clients.device(), run);
+        try {
+            for (Run run : shared ? ONE : clients.runs()) {
+                operation.accept(clients.device(), run);
+            }
+        } catch (DeviceException.NotFinite e) {
+            throw clients.named(e);
         }
     }
 
@@ -188,14 +217,12 @@ public final class Variable {
 
     /** {@code this += factor x}. */
     public void add(double factor, Variable x) {
-        forRuns((device, run) -> device.vectorStep(Device.StepRule.PLAIN, -factor, x.of(run), of(run)));
+        forRuns((device, run) -> device.vectorStep(-factor, x.of(run), of(run)));
     }
 
     /** {@code this = keep this + x}. */
     public void accumulate(double keep, Variable x) {
-        Variable one = clients.scalar();
-        one.fill(1 / (1 - keep)); // b v = 1 in the operation below
-        compose(1 - keep, x, one);
+        compose(1 - keep, x, clients.scalar(1 / (1 - keep))); // b v = 1
     }
 
     /** Sets every client's value to that of the shared {@code x}, including those that do not take part. */
@@ -242,13 +269,8 @@ public final class Variable {
      * {@code H = P_radius[H]; this = (1 - b) this + b H (v kron I)}, in one pass. H has been through {@link #storm}.
      */
     public void projectCompose(double radius, double b, Variable h, Variable v) {
-        forRuns((device, run) -> {
-            try {
-                device.projectComposeMomentum(radius, h.normsOf(run), b, h.of(run), v.of(run), of(run));
-            } catch (DeviceException.NotFinite e) {
-                throw clients.diverged(h, run, e.position());
-            }
-        });
+        forRuns((device, run) ->
+                device.projectComposeMomentum(radius, h.normsOf(run), b, h.of(run), v.of(run), of(run)));
     }
 
     /** {@code this = now + (1 - g)(this - before)}. */
@@ -258,13 +280,7 @@ public final class Variable {
 
     /** {@code this = P_radius[this]}, right after {@link #storm}. */
     public void project(double radius) {
-        forRuns((device, run) -> {
-            try {
-                device.project(radius, normsOf(run), of(run));
-            } catch (DeviceException.NotFinite e) {
-                throw clients.diverged(this, run, e.position());
-            }
-        });
+        forRuns((device, run) -> device.project(radius, normsOf(run), of(run)));
     }
 
     /** Does the server step of FedOpt along {@code delta}, with its moments m and v. */
@@ -300,7 +316,7 @@ public final class Variable {
                 y.fetch(y.shared ? ONE.getFirst() : run);
             }
             prepare();
-            clients.device().synchronize();
+            clients.settle();
         }
         common = false;
         for (Run run : runs) {
@@ -321,13 +337,7 @@ public final class Variable {
 
     /** Elements {@code from} to {@code from + count} become the {@code k} largest of x there, and zeros. */
     void topK(long k, Variable x, long from, long count) {
-        forRuns((device, run) -> {
-            try {
-                device.topK(k, x.of(run).slice(from, count), of(run).slice(from, count));
-            } catch (DeviceException.NotFinite e) {
-                throw clients.diverged(x, run, e.position());
-            }
-        });
+        forRuns((device, run) -> device.topK(k, x.of(run).slice(from, count), of(run).slice(from, count)));
     }
 
     @Override

@@ -44,7 +44,7 @@ class CopyStreamIT {
                 Buffer doubled = other.allocate("doubled", ElementType.FLOAT32, LENGTH);
                 Buffer target = device.allocate("target", ElementType.FLOAT32, 2 * LENGTH)) {
             source.copyIn(0, count());
-            other.vectorStep(Device.StepRule.PLAIN, -2, source.batch(1, LENGTH), doubled.batch(1, LENGTH));
+            other.vectorStep(-2, source.batch(1, LENGTH), doubled.batch(1, LENGTH));
             there.record();
             here.record();
             stream.await(there);

@@ -150,8 +150,10 @@ class DeviceOperationsIT {
             double[][] before = Operands.clients(w);
             double eta = random.fraction();
 
-            device.newtonSchulz(what, m, o);
-            device.newtonSchulzStep(what, m, eta, w);
+            try (NewtonSchulzSpec.Plan plan = device.plan(what, clients)) {
+                plan.orthogonalize(m, o);
+                plan.step(m, eta, w);
+            }
             for (int k = 0; k < clients; k++) {
                 for (NewtonSchulzSpec.Block block : blocks) {
                     int length = (int) (block.rows() * block.cols());
@@ -167,7 +169,7 @@ class DeviceOperationsIT {
                 }
             }
 
-            device.newtonSchulz(new NewtonSchulzSpec(inPlace(blocks), steps, 1.02), m, m);
+            newtonSchulz(device, new NewtonSchulzSpec(inPlace(blocks), steps, 1.02), m, m);
             for (int k = 0; k < clients; k++) {
                 for (NewtonSchulzSpec.Block block : blocks) {
                     int length = (int) (block.rows() * block.cols());
@@ -176,6 +178,12 @@ class DeviceOperationsIT {
                 }
             }
         });
+    }
+
+    private static void newtonSchulz(Device device, NewtonSchulzSpec what, Batch m, Batch o) {
+        try (NewtonSchulzSpec.Plan plan = device.plan(what, m.clients())) {
+            plan.orthogonalize(m, o);
+        }
     }
 
     private static List<NewtonSchulzSpec.Block> inPlace(List<NewtonSchulzSpec.Block> blocks) {
@@ -210,10 +218,17 @@ class DeviceOperationsIT {
         Arrays.fill(ones, 1);
         m.copyIn(0, ones);
         m.copyIn(29 + 20 + 7, Float.NaN);
-        assertThatThrownBy(() -> device.newtonSchulzStep(what, m.batch(2, 29), 0.1, w.batch(2, 29)))
-                .isInstanceOfSatisfying(
-                        DeviceException.NotFinite.class,
-                        e -> assertThat(e.position()).isEqualTo(new Device.Position(1, 1, 7)));
+        try (NewtonSchulzSpec.Plan plan = device.plan(what, 2)) {
+            assertThatThrownBy(() -> {
+                        plan.step(m.batch(2, 29), 0.1, w.batch(2, 29));
+                        device.synchronize();
+                    })
+                    .isInstanceOfSatisfying(DeviceException.NotFinite.class, e -> {
+                        assertThat(e.position()).isEqualTo(new Device.Position(1, 1, 7));
+                        assertThat(e.elementOf(m)).hasValue(29 + 20 + 7);
+                        assertThat(e.elementOf(w)).isEmpty();
+                    });
+        }
         assertThat(w.toFloats(0, 2 * 29)).containsOnly(0f);
     }
 
@@ -224,8 +239,11 @@ class DeviceOperationsIT {
         Buffer v = operands.floats("v", 2);
         Buffer norms = operands.doubles("norms", 2);
         norms.copyIn(1, Double.NaN);
-        assertThatThrownBy(() -> device.projectComposeMomentum(
-                        1, norms.batch(2, 1), 0.5, h.batch(2, 3), v.batch(2, 1), m.batch(2, 3)))
+        assertThatThrownBy(() -> {
+                    device.projectComposeMomentum(
+                            1, norms.batch(2, 1), 0.5, h.batch(2, 3), v.batch(2, 1), m.batch(2, 3));
+                    device.synchronize();
+                })
                 .isInstanceOfSatisfying(
                         DeviceException.NotFinite.class,
                         e -> assertThat(e.position().client()).isEqualTo(1));
@@ -237,7 +255,10 @@ class DeviceOperationsIT {
         Buffer norms = operands.doubles("norms", 2);
         x.copyIn(0, 1f, 1f, 1f, 1f, 1f, 1f);
         norms.copyIn(0, Math.sqrt(3), Double.POSITIVE_INFINITY);
-        assertThatThrownBy(() -> device.project(0.5, norms.batch(2, 1), x.batch(2, 3)))
+        assertThatThrownBy(() -> {
+                    device.project(0.5, norms.batch(2, 1), x.batch(2, 3));
+                    device.synchronize();
+                })
                 .isInstanceOfSatisfying(
                         DeviceException.NotFinite.class,
                         e -> assertThat(e.position().client()).isEqualTo(1));
@@ -249,7 +270,10 @@ class DeviceOperationsIT {
         Buffer x = operands.floats("x", 6);
         Buffer y = operands.floats("y", 6);
         x.copyIn(0, 1f, 1f, 1f, 1f, 1f, Float.NaN);
-        assertThatThrownBy(() -> device.topK(1, x.batch(2, 3), y.batch(2, 3)))
+        assertThatThrownBy(() -> {
+                    device.topK(1, x.batch(2, 3), y.batch(2, 3));
+                    device.synchronize();
+                })
                 .isInstanceOfSatisfying(
                         DeviceException.NotFinite.class,
                         e -> assertThat(e.position()).isEqualTo(new Device.Position(1, -1, 2)));
@@ -297,11 +321,15 @@ class DeviceOperationsIT {
         assertRefused(() -> device.average(whole, new double[] {1, 2}), "2 weights");
         assertRefused(() -> device.average(whole, new double[10]), "sum to 0");
         var outside = new NewtonSchulzSpec(List.of(NewtonSchulzSpec.Block.at(5, 2, 3)), List.of(), 1);
-        assertRefused(() -> device.newtonSchulz(outside, whole, y.batch(10, 10)), "outside");
+        assertRefused(() -> newtonSchulz(device, outside, whole, y.batch(10, 10)), "outside");
+        var beyond = new VectorStepSpec(List.of(new VectorStepSpec.Block(6, 5, 0, 1)), Device.StepRule.PLAIN);
+        try (VectorStepSpec.Plan plan = device.plan(beyond, 10)) {
+            assertRefused(() -> plan.step(whole, 1, y.batch(10, 10)), "outside");
+        }
         var tooLong = new NewtonSchulzSpec(List.of(NewtonSchulzSpec.Block.at(0, 129, 129)), List.of(), 1);
         Buffer square = operands.floats("square", 129 * 129);
         assertRefused(
-                () -> device.newtonSchulz(tooLong, square.batch(1, 129 * 129), square.batch(1, 129 * 129)), "128");
+                () -> newtonSchulz(device, tooLong, square.batch(1, 129 * 129), square.batch(1, 129 * 129)), "128");
     }
 
     @Test
@@ -344,7 +372,7 @@ class DeviceOperationsIT {
         y.copyIn(far + 1, Float.NaN);
         assertThat(device.firstNotFinite(batchY)).contains(new Device.Position(1, -1, 1));
         var what = new NewtonSchulzSpec(List.of(NewtonSchulzSpec.Block.at(0, 1, 3)), List.of(), 1);
-        device.newtonSchulz(what, batchX, batchX);
+        newtonSchulz(device, what, batchX, batchX);
         double norm = Math.sqrt(2.5 * 2.5 + 3.5 * 3.5 + 4.5 * 4.5);
         assertThat(x.toFloats(far + 2, 1)[0]).isCloseTo((float) (4.5 / norm), within(1e-6f));
     }
@@ -380,7 +408,8 @@ class DeviceOperationsIT {
                 results.add(w.buffer().toFloats(0, (int) w.buffer().length()));
                 var blocks =
                         List.of(NewtonSchulzSpec.Block.at(0, 120, 256), NewtonSchulzSpec.Block.at(120 * 256, 16, 150));
-                other.newtonSchulz(
+                newtonSchulz(
+                        other,
                         new NewtonSchulzSpec(
                                 blocks, Collections.nCopies(5, new NewtonSchulzSpec.Step(3.4445, -4.775, 2.0315)), 1),
                         m,

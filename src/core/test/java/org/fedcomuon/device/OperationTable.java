@@ -154,25 +154,18 @@ final class OperationTable {
                     Batch w = operands.normal("w", clients, n);
                     double[][] before = Operands.clients(w);
                     double eta = operands.fraction();
-                    device.vectorStep(Device.StepRule.PLAIN, eta, m, w);
+                    device.vectorStep(eta, m, w);
                     return eachIsNear(
                             w, k -> Reference.minus(before[k], Reference.scaled(eta, Operands.client(m, k))), bound(2));
                 }),
-                new Operation("vector_step, normalized", ROUNDED, (device, operands, clients, n) -> {
-                    Batch m = operands.normal("m", clients, n);
-                    Batch w = operands.normal("w", clients, n);
-                    double[][] before = Operands.clients(w);
-                    double eta = operands.fraction();
-                    device.vectorStep(Device.StepRule.NORMALIZED, eta, m, w);
-                    return eachIsNear(
-                            w,
-                            k -> {
-                                double[] direction = Operands.client(m, k);
-                                double step = eta / Reference.norm(direction);
-                                return Reference.minus(before[k], Reference.scaled(step, direction));
-                            },
-                            bound(2));
-                }),
+                new Operation(
+                        "vector_steps",
+                        0,
+                        (device, operands, clients, n) -> vectorSteps(device, operands, clients, n, false)),
+                new Operation(
+                        "vector_steps, normalized",
+                        ROUNDED,
+                        (device, operands, clients, n) -> vectorSteps(device, operands, clients, n, true)),
                 new Operation(
                         "adaptive_step, Adam",
                         0,
@@ -264,13 +257,15 @@ final class OperationTable {
                 }),
                 // Of these DeviceOperationsIT has the reference, with blocks in another order for each operand.
                 new Operation("newton_schulz_small", PRODUCT, (device, operands, clients, n) -> {
-                    device.newtonSchulz(
-                            lenet(), operands.normal("M", clients, LENET), operands.normal("O", clients, LENET));
+                    try (NewtonSchulzSpec.Plan plan = device.plan(lenet(), clients)) {
+                        plan.orthogonalize(operands.normal("M", clients, LENET), operands.normal("O", clients, LENET));
+                    }
                     return () -> {};
                 }),
                 new Operation("newton_schulz_small, stepping", PRODUCT, (device, operands, clients, n) -> {
-                    device.newtonSchulzStep(
-                            lenet(), operands.normal("M", clients, LENET), 0.1, operands.normal("W", clients, LENET));
+                    try (NewtonSchulzSpec.Plan plan = device.plan(lenet(), clients)) {
+                        plan.step(operands.normal("M", clients, LENET), 0.1, operands.normal("W", clients, LENET));
+                    }
                     return () -> {};
                 }),
                 new Operation("all_finite", 0, (device, operands, clients, n) -> {
@@ -283,6 +278,10 @@ final class OperationTable {
                     Device.Position place = device.firstNotFinite(x).orElseThrow();
                     operands.doubles("place", 2).copyIn(0, (double) place.client(), (double) place.index());
                     return () -> assertThat(place).isEqualTo(new Device.Position(clients - 1, -1, bad));
+                }),
+                new Operation("require_finite", 0, (device, operands, clients, n) -> {
+                    device.requireFinite(operands.normal("x", clients, n));
+                    return device::synchronize;
                 }),
                 new Operation("triad", 0, (device, operands, clients, n) -> {
                     Batch b = operands.normal("b", 1, n);
@@ -457,5 +456,38 @@ final class OperationTable {
             }
         }
         return Reference.scaled(1 / total, result);
+    }
+
+    /** Two vectors of each client, which change places between m and w. */
+    private static Runnable vectorSteps(Device device, Operands operands, int clients, int n, boolean normalized) {
+        int half = n / 2;
+        var what = new VectorStepSpec(
+                List.of(
+                        new VectorStepSpec.Block(half, 0, n - half, 0.5),
+                        new VectorStepSpec.Block(n - half, half, 0, 2)),
+                normalized ? Device.StepRule.NORMALIZED : Device.StepRule.PLAIN);
+        Batch m = operands.normal("m", clients, n);
+        Batch w = operands.normal("w", clients, n);
+        double[][] before = Operands.clients(w);
+        double eta = operands.fraction();
+        try (VectorStepSpec.Plan plan = device.plan(what, clients)) {
+            plan.step(m, eta, w);
+        }
+        return eachIsNear(
+                w,
+                k -> {
+                    double[] all = Operands.client(m, k);
+                    double[] expected = before[k].clone();
+                    for (VectorStepSpec.Block block : what.blocks()) {
+                        int from = (int) block.momentumOffset();
+                        double[] part = Arrays.copyOfRange(all, from, from + (int) block.length());
+                        double norm = normalized ? Reference.norm(part) : 1;
+                        for (int i = 0; i < part.length && norm > 0; i++) {
+                            expected[(int) block.weightOffset() + i] -= eta * block.scale() / norm * part[i];
+                        }
+                    }
+                    return expected;
+                },
+                bound(2));
     }
 }

@@ -334,7 +334,10 @@ class OrthogonalizerIT {
             Buffer o = room(ElementType.FLOAT32, 3L * size);
             m.copyIn(2L * size + 5, Float.POSITIVE_INFINITY);
             try (Orthogonalizer.Plan plan = how.plan(device, 3, side, side, ElementType.FLOAT32, ScaleRule.NONE)) {
-                assertThatThrownBy(() -> plan.orthogonalize(m.batch(3, size), o.batch(3, size)))
+                assertThatThrownBy(() -> {
+                            plan.orthogonalize(m.batch(3, size), o.batch(3, size));
+                            device.synchronize();
+                        })
                         .isInstanceOfSatisfying(
                                 DeviceException.NotFinite.class,
                                 e -> assertThat(e.position().client()).isEqualTo(2));

@@ -182,6 +182,7 @@ final class OrthogonalizeCommand implements Runnable {
     private void orthogonalize(Orthogonalizer.Plan plan, Stack stack, Buffer m, Buffer o) {
         try {
             plan.orthogonalize(m.batch(stack.count(), stack.size()), o.batch(stack.count(), stack.size()));
+            m.device().synchronize();
         } catch (DeviceException.NotFinite e) {
             throw new UsageException(
                     "%s: matrix %d is not finite at element %d, or the coefficients drive it there"
