@@ -109,6 +109,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
 cudaError_t cudaDeviceSynchronize() {
     return call_in_context([&](Machine &machine, HostThread &thread) {
         machine.check_device(thread.device);
+        machine.trace().add_wait(thread.device, nullptr, "cudaDeviceSynchronize");
         machine.finish_device(thread.device);
         machine.check_healthy(thread.device);
     });

@@ -28,6 +28,7 @@ void *allocate(Machine &machine, int device, size_t bytes, bool pool) {
     void *address = memory.allocate(bytes, pool, !pool);
     if (address == nullptr) {
         // Pending frees in streams release their memory first, as the driver allows.
+        machine.trace().add_wait(device, nullptr, pool ? "cudaMallocAsync" : "cudaMalloc");
         machine.finish_device(device);
         address = memory.allocate(bytes, pool, !pool);
     }
@@ -86,8 +87,9 @@ void check_still_there(const DeviceMemories &memories, const Side &side, const v
     throw KernelFault(text("%zu bytes at a place that is not there: %s", bytes, memories.describe(address).c_str()));
 }
 
+// Submits a copy. If `synchronous`, it is that of cudaMemcpy, which waits unless it is from device to device.
 void copy(Machine &machine, void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
-          const std::shared_ptr<Stream> &stream) {
+          const std::shared_ptr<Stream> &stream, bool synchronous) {
     machine.check_healthy(stream->device());
     if (bytes == 0) return;
     const Side target = side_of(machine, "target", to, bytes);
@@ -123,8 +125,18 @@ void copy(Machine &machine, void *to, const void *from, size_t bytes, cudaMemcpy
         std::memmove(to, staging != nullptr ? staging->data() : from, bytes);
     };
     const Mark mark = machine.submit(stream, std::move(task));
-    // A copy to pageable memory is never asynchronous, and a staged one need not be.
-    if (target.pageable() || staged) {
+    const bool pageable = target.pageable() || source.pageable();
+    const bool completes = synchronous && (!target.on_device() || !source.on_device());
+    if (completes || pageable || staged) {
+        const std::string function = synchronous ? "cudaMemcpy" : "cudaMemcpyAsync";
+        machine.trace().add_wait(device, &mark,
+                                 function + (staged     ? " between devices without peer access"
+                                             : pageable ? " of pageable memory"
+                                                        : ""));
+    }
+    // A copy to pageable memory is never asynchronous, and a staged one need not be. One from pageable memory may be either;
+    // it is deferred here, so that a missing synchronization shows.
+    if (completes || target.pageable() || staged) {
         machine.scheduler().finish(mark);
         machine.check_healthy(device);
     }
@@ -161,7 +173,10 @@ cudaError_t cudaFree(void *address) {
         if (address == nullptr) return;
         claim_for_free(machine, address, false);
         const int device = machine.memories().owner(address);
-        machine.finish_device(device);
+        if (!machine.memories().find(address).pool) {
+            machine.trace().add_wait(device, nullptr, "cudaFree");
+            machine.finish_device(device);
+        }
         machine.scheduler().between_tasks([&] {
             const std::string damage = machine.memories().device(device).release(address);
             if (!damage.empty()) machine.faults().set(device, "found at cudaFree: " + damage);
@@ -224,12 +239,13 @@ cudaError_t cudaHostAlloc(void **address, size_t bytes, unsigned flags) {
 cudaError_t cudaMallocHost(void **address, size_t bytes, unsigned flags) { return cudaHostAlloc(address, bytes, flags); }
 
 cudaError_t cudaFreeHost(void *address) {
-    return call_in_context([&](Machine &machine, HostThread &) {
+    return call_in_context([&](Machine &machine, HostThread &thread) {
         if (address == nullptr) return;
         if (machine.memories().find(address).kind != Place::Kind::pinned) {
             throw ApiError(cudaErrorInvalidValue, "free of what is not pinned: " + machine.memories().describe(address));
         }
         // Pending copies may still read it.
+        machine.trace().add_wait(thread.device, nullptr, "cudaFreeHost");
         for (int i = 0; i < machine.devices(); ++i) machine.finish_device(i);
         std::string damage;
         if (!machine.memories().pinned().release(address, &damage)) {
@@ -304,15 +320,13 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const vo
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
     return call_in_context([&](Machine &machine, HostThread &thread) {
         const auto stream = machine.stream(nullptr, thread.device);
-        copy(machine, to, from, bytes, kind, stream);
-        machine.finish_stream(stream);
-        machine.check_healthy(thread.device);
+        copy(machine, to, from, bytes, kind, stream, true);
     });
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t handle) {
     return call_in_context([&](Machine &machine, HostThread &thread) {
-        copy(machine, to, from, bytes, kind, machine.stream(handle, thread.device));
+        copy(machine, to, from, bytes, kind, machine.stream(handle, thread.device), false);
     });
 }
 
@@ -327,7 +341,7 @@ cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int f
                                                        to_device, machine.memories().describe(from).c_str(),
                                                        machine.memories().describe(to).c_str()));
         }
-        copy(machine, to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+        copy(machine, to, from, bytes, cudaMemcpyDeviceToDevice, stream, false);
     });
 }
 

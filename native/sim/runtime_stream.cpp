@@ -40,6 +40,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     return call_in_context([&](Machine &machine, HostThread &thread) {
         const auto stream = machine.stream(handle, thread.device);
+        const Mark tail{stream, stream->tail()};
+        machine.trace().add_wait(stream->device(), &tail, "cudaStreamSynchronize");
         machine.finish_stream(stream);
         machine.check_healthy(stream->device());
     });
@@ -102,7 +104,10 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     return call_in_context([&](Machine &machine, HostThread &) {
         const auto event = machine.event(handle);
         const auto mark = event->mark();
-        if (mark != nullptr) machine.scheduler().finish(*mark);
+        if (mark != nullptr) {
+            machine.trace().add_wait(event->device(), mark.get(), "cudaEventSynchronize");
+            machine.scheduler().finish(*mark);
+        }
         machine.check_healthy(event->device());
     });
 }

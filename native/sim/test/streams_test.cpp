@@ -285,38 +285,163 @@ TEST(a_misspelt_setting_is_refused) {
     CHECK(count == 0, "%d", count);
 }
 
+namespace {
+
+struct Line {
+    int device;
+    unsigned long long stream, position, after_stream, after_position;
+    std::string what;
+};
+
+// What a trace records while `body` runs.
+template <class Body>
+std::vector<Line> traced(Body &&body) {
+    const std::string path = "streams_test.trace";
+    CHECK(cudasim_trace(path.c_str()) == 0, "no trace");
+    body();
+    CHECK(cudasim_trace(nullptr) == 0, "not ended");
+    std::vector<Line> lines;
+    std::ifstream file(path);
+    for (Line line; file >> line.device >> line.stream >> line.position >> line.after_stream >> line.after_position &&
+                    std::getline(file >> std::ws, line.what);) {
+        lines.push_back(line);
+    }
+    std::remove(path.c_str());
+    return lines;
+}
+
+// The waits of the host, in a line each.
+template <class Body>
+std::string waits(Body &&body) {
+    std::string all;
+    for (const Line &line : traced(std::forward<Body>(body))) {
+        if (line.stream == 0) all += line.what + "\n";
+    }
+    return all;
+}
+
+}  // namespace
+
 TEST(a_trace_says_what_is_put_where_and_what_it_waits_for) {
     const Simulated machine;
     const OwnStream first;
     const OwnStream second;
     const OwnEvent event;
     const Array<float> array(kCount);
-    const std::string path = "streams_test.trace";
     CHECK(cudasim_trace("/no/such/directory/trace") != 0, "written nowhere");
     cudaGetLastError();
-    CHECK(cudasim_trace(path.c_str()) == 0, "no trace");
-    LAUNCH(sets, 1, kCount, 0, first, array.data(), 3.0f);
-    SUCCEEDS(cudaEventRecord(event, first));
-    SUCCEEDS(cudaStreamWaitEvent(second, event));
-    CHECK(cudasim_trace(nullptr) == 0, "not ended");
+    const auto lines = traced([&] {
+        LAUNCH(sets, 1, kCount, 0, first, array.data(), 3.0f);
+        SUCCEEDS(cudaEventRecord(event, first));
+        SUCCEEDS(cudaStreamWaitEvent(second, event));
+    });
     LAUNCH(sets, 1, kCount, 0, first, array.data(), 4.0f);
     SUCCEEDS(cudaStreamSynchronize(second));
-    std::ifstream file(path);
-    struct Line {
-        int device;
-        unsigned long long stream, position, after_stream, after_position;
-        std::string what;
-    };
-    std::vector<Line> lines;
-    for (Line line; file >> line.device >> line.stream >> line.position >> line.after_stream >> line.after_position &&
-                    std::getline(file, line.what);) {
-        lines.push_back(line);
-    }
     CHECK(lines.size() == 3, "%zu lines", lines.size());
     CHECK(lines[0].what.find("sets") != std::string::npos && lines[0].after_stream == 0, "%s", lines[0].what.c_str());
     CHECK(lines[1].stream == lines[0].stream && lines[1].position == lines[0].position + 1, "another stream");
     CHECK(lines[2].stream != lines[0].stream && lines[2].after_stream == lines[1].stream &&
               lines[2].after_position == lines[1].position,
           "the wait is for %llu at %llu", lines[2].after_stream, lines[2].after_position);
-    std::remove(path.c_str());
+}
+
+TEST(a_trace_says_what_the_host_waits_for) {
+    const Simulated machine;
+    SUCCEEDS(cudaSetDevice(1));
+    const OwnStream stream;
+    const OwnEvent event;
+    const OwnEvent never;
+    const Array<float> array(kCount);
+    const auto lines = traced([&] {
+        LAUNCH(sets, 1, kCount, 0, stream, array.data(), 3.0f);
+        SUCCEEDS(cudaEventRecord(event, stream));
+        LAUNCH(sets, 1, kCount, 0, stream, array.data(), 4.0f);
+        SUCCEEDS(cudaEventSynchronize(event));
+        SUCCEEDS(cudaEventSynchronize(never));
+        SUCCEEDS(cudaStreamSynchronize(stream));
+        SUCCEEDS(cudaDeviceSynchronize());
+    });
+    CHECK(lines.size() == 6, "%zu lines", lines.size());
+    const auto expect = [&](size_t line, const char *what, unsigned long long after_stream, unsigned long long after) {
+        const Line &wait = lines[line];
+        CHECK(wait.what == what && wait.device == 1 && wait.stream == 0 && wait.position == 0, "%d %llu %llu %s", wait.device,
+              wait.stream, wait.position, wait.what.c_str());
+        CHECK(wait.after_stream == after_stream && wait.after_position == after, "%s: for %llu at %llu", what,
+              wait.after_stream, wait.after_position);
+    };
+    expect(3, "wait cudaEventSynchronize", lines[1].stream, lines[1].position);
+    expect(4, "wait cudaStreamSynchronize", lines[2].stream, lines[2].position);
+    expect(5, "wait cudaDeviceSynchronize", 0, 0);
+}
+
+TEST(copies_are_waits_as_documented) {
+    const Simulated machine({{"PEERS", "off"}});
+    const OwnStream stream;
+    const Pinned pinned;
+    std::vector<float> pageable(kCount, 1.0f);
+    const Array<float> one(kCount);
+    const Array<float> two(kCount);
+    SUCCEEDS(cudaSetDevice(1));
+    const Array<float> elsewhere(kCount);
+    SUCCEEDS(cudaSetDevice(0));
+    const auto copied = [&](void *to, const void *from) {
+        return waits([&] { SUCCEEDS(cudaMemcpy(to, from, kBytes, cudaMemcpyDefault)); });
+    };
+    const auto async = [&](void *to, const void *from) {
+        return waits([&] { SUCCEEDS(cudaMemcpyAsync(to, from, kBytes, cudaMemcpyDefault, stream)); });
+    };
+    const auto expect = [](const std::string &found, const std::string &expected, const char *which) {
+        CHECK(found == expected, "%s: \"%s\" instead of \"%s\"", which, found.c_str(), expected.c_str());
+    };
+    const std::string of_pageable = " of pageable memory\n";
+    expect(copied(one.data(), pageable.data()), "wait cudaMemcpy" + of_pageable, "pageable to device");
+    expect(copied(pageable.data(), one.data()), "wait cudaMemcpy" + of_pageable, "device to pageable");
+    expect(copied(one.data(), pinned.data()), "wait cudaMemcpy\n", "pinned to device");
+    expect(copied(pinned.data(), one.data()), "wait cudaMemcpy\n", "device to pinned");
+    expect(copied(two.data(), one.data()), "", "device to device");
+    expect(async(one.data(), pageable.data()), "wait cudaMemcpyAsync" + of_pageable, "pageable to device");
+    expect(async(pageable.data(), one.data()), "wait cudaMemcpyAsync" + of_pageable, "device to pageable");
+    expect(async(one.data(), pinned.data()), "", "pinned to device");
+    expect(async(pinned.data(), one.data()), "", "device to pinned");
+    expect(async(two.data(), one.data()), "", "device to device");
+    expect(async(elsewhere.data(), one.data()), "wait cudaMemcpyAsync between devices without peer access\n", "without access");
+    expect(waits([&] { SUCCEEDS(cudaMemset(one.data(), 0, kBytes)); }), "", "memset");
+}
+
+TEST(frees_are_waits_as_documented) {
+    const Simulated machine;
+    const OwnStream stream;
+    float *plain = nullptr;
+    float *pooled = nullptr;
+    float *freed_in_order = nullptr;
+    float *pinned = nullptr;
+    SUCCEEDS(cudaMalloc(&plain, kBytes));
+    SUCCEEDS(cudaMallocAsync(&pooled, kBytes, stream));
+    SUCCEEDS(cudaMallocAsync(&freed_in_order, kBytes, stream));
+    SUCCEEDS(cudaMallocHost(&pinned, kBytes));
+    SUCCEEDS(cudaStreamSynchronize(stream));
+    const std::string found = waits([&] {
+        SUCCEEDS(cudaFreeAsync(freed_in_order, stream));
+        SUCCEEDS(cudaFree(pooled));
+        SUCCEEDS(cudaFree(plain));
+        SUCCEEDS(cudaFreeHost(pinned));
+        SUCCEEDS(cudaFree(nullptr));
+        const OwnStream brief;
+    });
+    CHECK(found == "wait cudaFree\nwait cudaFreeHost\n", "%s", found.c_str());
+}
+
+// The copy is in the null stream, so that the kernel in another stream is not ordered after it by itself.
+TEST(a_copy_from_device_to_device_that_nobody_waits_for_has_not_happened) {
+    const Simulated machine;
+    const OwnStream stream;
+    const Pinned host;
+    const Array<float> one(std::vector<float>(kCount, 1.0f));
+    const Array<float> two(std::vector<float>(kCount, 2.0f));
+    SUCCEEDS(cudaMemcpy(two.data(), one.data(), kBytes, cudaMemcpyDeviceToDevice));
+    SUCCEEDS(cudaMemcpyAsync(host.data(), two.data(), kBytes, cudaMemcpyDeviceToHost, stream));
+    SUCCEEDS(cudaStreamSynchronize(stream));
+    CHECK(host[0] == 2.0f, "%g: the copy was complete", double{host[0]});
+    SUCCEEDS(cudaDeviceSynchronize());
+    CHECK(two.values()[0] == 1.0f, "%g", double{two.values()[0]});
 }

@@ -19,7 +19,9 @@ CUDASIM_API long long cudasim_live_bytes(int device);
 // The number of primary contexts of this process: on a device 0 or 1; for -1, on all devices together.
 CUDASIM_API int cudasim_contexts(int device);
 // From now on every task submitted to a stream is written as a line to the file at `path`: its device, stream and position,
-// the stream and position that it waits for (0 0 for none), and a description. NULL ends the trace. Returns 0 on success.
+// the stream and position that it waits for (0 0 for none), and a description. So is every wait of the host, as if it were
+// work of stream 0 at position 0, with a description that begins with "wait cuda": trace.h lists the functions. NULL ends
+// the trace. Returns 0 on success.
 CUDASIM_API int cudasim_trace(const char *path);
 }
 

@@ -59,7 +59,6 @@ class ApiTest {
 
     /** Arrays that are never written to after their class is initialized, and that nobody else sees. */
     private static final Set<String> TABLES = Set.of(
-            "org.fedcomuon.bench.OrthogonalizeBench.LENET",
             "org.fedcomuon.dashboard.Subscriber.ALIVE",
             "org.fedcomuon.data.ImageSet.INTENSITIES",
             "org.fedcomuon.format.Npy.MAGIC");

@@ -22,7 +22,11 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "bench",
         description = "Compare with a peer or with the machine's limit, measured in the same run.",
-        footer = {"", "Needs 2.5 GB of memory at the default size."})
+        footer = {
+            "",
+            "Needs 2.5 GB of memory at the default size. On a GPU, all is compose, orthogonalize, exact-vs-ns and round;"
+                    + " simulated GPUs are always measured as with --small."
+        })
 public final class BenchCommand implements Subcommand {
     enum Suite {
         compose,
@@ -36,6 +40,11 @@ public final class BenchCommand implements Subcommand {
         cluster,
         /** Not part of all, because it measures nothing. */
         gpu_model;
+
+        /** Whether it measures the device that is named, whatever its kind. */
+        boolean isForAnyDevice() {
+            return this == compose || this == orthogonalize || this == exact_vs_ns || this == round || this == all;
+        }
 
         @Override
         public String toString() {
@@ -75,6 +84,9 @@ public final class BenchCommand implements Subcommand {
             description = "The number of elements in compose's large case; 1e8 by default, at least 1e6.")
     private long elements = 100_000_000;
 
+    @Option(names = "--small", description = "Small sizes and one sample each: to see that it runs, not how fast.")
+    private boolean small;
+
     @Option(names = "--task", paramLabel = "NAME", description = "Measure only this task in round: mnist or cifar-cnn.")
     private Optional<String> task = Optional.empty();
 
@@ -91,6 +103,13 @@ public final class BenchCommand implements Subcommand {
         if (task.isPresent() && !RoundBench.TASKS.contains(task.get())) {
             throw new UsageException(
                     "--task %s: unknown; the tasks are %s".formatted(task.get(), String.join(", ", RoundBench.TASKS)));
+        }
+        boolean onCpu = deviceName.equals("cpu") || deviceName.startsWith("cpu:");
+        if (!onCpu && !suite.isForAnyDevice()) {
+            throw new UsageException("--device %s: bench %s is for the CPU".formatted(deviceName, suite));
+        }
+        if (small && !suite.isForAnyDevice()) {
+            throw new UsageException("--small is not an option of bench %s".formatted(suite));
         }
         PrintWriter out = spec.commandLine().getOut();
         if (!table.isEmpty()) {
@@ -118,28 +137,48 @@ public final class BenchCommand implements Subcommand {
             report(ClusterBench.run(ClusterBench.MEGABYTES, ClusterBench.SAMPLES, progress::onTurn));
             return;
         }
+        boolean simulated = deviceName.startsWith("cudasim");
+        boolean tiny = small || simulated;
         try (Device device = Devices.open(deviceName)) {
+            if (simulated) {
+                out.printf("%s is simulated: small sizes, and times that say nothing about a GPU.%n%n", deviceName);
+            }
             if (suite == Suite.compose || suite == Suite.all) {
-                report(ComposeBench.run(device, elements, ComposeBench.ROUNDS, progress::onTurn));
+                report(ComposeBench.run(
+                        device,
+                        tiny ? ComposeBench.SMALL : List.of(1_000_000L, elements),
+                        tiny ? 1 : ComposeBench.ROUNDS,
+                        progress::onTurn));
             }
             if (suite == Suite.orthogonalize || suite == Suite.all) {
                 report(OrthogonalizeBench.run(
-                        device, OrthogonalizeBench.ROUNDS, OrthogonalizeBench.shapes(), progress::onTurn));
+                        device,
+                        tiny ? OrthogonalizeBench.Sizes.small() : OrthogonalizeBench.Sizes.full(),
+                        tiny ? 1 : OrthogonalizeBench.ROUNDS,
+                        progress::onTurn));
             }
             if (suite == Suite.exact_vs_ns || suite == Suite.all) {
-                report(ExactVsNsBench.run(device, ExactVsNsBench.ROUNDS, ExactVsNsBench.shapes(), progress::onTurn));
+                report(ExactVsNsBench.run(
+                        device,
+                        tiny ? 1 : ExactVsNsBench.ROUNDS,
+                        tiny ? ExactVsNsBench.smallShapes() : ExactVsNsBench.shapes(),
+                        progress::onTurn));
             }
-            if (suite == Suite.scale || suite == Suite.all) {
+            if (suite == Suite.scale || (suite == Suite.all && onCpu && !tiny)) {
                 report(ScaleBench.run(device, ScaleBench.CLIENT_STEPS, ScaleBench.ROUNDS, progress::onTurn));
             }
         }
-        if (suite == Suite.ffi || suite == Suite.all) {
+        if (suite == Suite.ffi || (suite == Suite.all && onCpu && !tiny)) {
             report(FfiBench.run(FfiBench.ROUNDS, progress::onTurn));
         }
         if (suite == Suite.round || suite == Suite.all) { // last, because it takes longer than all others together
             try (Device device = Devices.open(deviceName)) {
                 report(RoundBench.run(
-                        device, RoundBench.ROUNDS, task.map(List::of).orElse(RoundBench.TASKS), progress::onTurn));
+                        device,
+                        tiny ? 1 : RoundBench.ROUNDS,
+                        tiny,
+                        task.map(List::of).orElse(RoundBench.TASKS),
+                        progress::onTurn));
             }
         }
     }

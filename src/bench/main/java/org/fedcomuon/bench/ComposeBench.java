@@ -1,7 +1,6 @@
 package org.fedcomuon.bench;
 
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -13,22 +12,28 @@ import org.fedcomuon.internal.StreamTriad;
 
 /**
  * Compares the compositional-gradient kernels with the memory bandwidth of the machine. They do little arithmetic, so
- * the limit is a STREAM triad of the same number of elements, with ordinary or non-temporal stores, whichever is
- * faster.
+ * the limit is a STREAM triad of the same number of elements; on a CPU with ordinary or non-temporal stores, whichever
+ * is faster.
  *
  * <p>{@code elements} counts the elements of H over all clients (d blocks of n per client).
  */
 public final class ComposeBench {
     private static final int CLIENTS = 10;
+    private static final String TRIAD = "triad";
+    private static final String TRIAD_NON_TEMPORAL = "triad, non-temporal";
+    private static final int CHUNK = 1 << 20;
     /** The number of samples per contender in a full benchmark. */
     public static final int ROUNDS = 15;
 
+    /** Numbers of elements that a simulated device computes in seconds. */
+    public static final List<Long> SMALL = List.of(20_000L);
+
     private ComposeBench() {}
 
-    /** Measures 1e6 and {@code largest} elements, with d = 1 and 8, {@code rounds} samples of each contender. */
-    public static BenchReport run(Device device, long largest, int rounds, TurnListener listener) {
+    /** Measures these numbers of elements, with d = 1 and 8, {@code rounds} samples of each contender. */
+    public static BenchReport run(Device device, List<Long> sizes, int rounds, TurnListener listener) {
         var rows = new ArrayList<BenchReport.Row>();
-        for (long elements : new long[] {1_000_000, largest}) {
+        for (long elements : sizes) {
             for (int d : new int[] {1, 8}) {
                 rows.addAll(measure(device, elements, d, rounds, listener));
             }
@@ -61,10 +66,12 @@ public final class ComposeBench {
                     0.9, gNew.batch(CLIENTS, length), gOld.batch(CLIENTS, length), batchH, norms.batch(CLIENTS, 1));
             device.norm(batchH, norms.batch(CLIENTS, 1));
             double everyNorm = norms.toDoubles(0, 1)[0];
-            Map<String, Timing> timings = new Interleaved(what, listener)
-                    .add("triad", () -> triad(device, gNew, gOld, a, false))
-                    .add("triad, non-temporal", () -> triad(device, gNew, gOld, a, true))
-                    .add("storm + project_compose_momentum, projecting", () -> {
+            var contest = new Interleaved(what, device::synchronize, listener)
+                    .add(TRIAD, () -> triad(device, gNew, gOld, a, false));
+            if (device.isHost()) { // a GPU has no such stores
+                contest.add(TRIAD_NON_TEMPORAL, () -> triad(device, gNew, gOld, a, true));
+            }
+            Map<String, Timing> timings = contest.add("storm + project_compose_momentum, projecting", () -> {
                         storm.run();
                         device.projectComposeMomentum(
                                 everyNorm * 1e-3, norms.batch(CLIENTS, 1), 0.1, batchH, batchV, batchM);
@@ -81,9 +88,9 @@ public final class ComposeBench {
             long stormBytes = 4 * word * total; // reads Gnew, Gold, H; writes H
             long composeBytes = word * (total + 2L * CLIENTS * n + (long) CLIENTS * d); // reads H, M, v; writes M
             Map<String, Long> bytes = Map.of(
-                    "triad",
+                    TRIAD,
                     3 * word * total,
-                    "triad, non-temporal",
+                    TRIAD_NON_TEMPORAL,
                     3 * word * total,
                     "storm + project_compose_momentum, projecting",
                     stormBytes + composeBytes + word * total,
@@ -91,10 +98,12 @@ public final class ComposeBench {
                     stormBytes + composeBytes,
                     "compose_momentum",
                     composeBytes);
-            double limit = Math.max(
-                    bytes.get("triad") / timings.get("triad").median(),
-                    bytes.get("triad, non-temporal")
-                            / timings.get("triad, non-temporal").median());
+            double limit = timings.entrySet().stream()
+                    .filter(entry -> entry.getKey().startsWith(TRIAD))
+                    .mapToDouble(entry ->
+                            bytes.get(entry.getKey()) / entry.getValue().median())
+                    .max()
+                    .orElseThrow();
             var rows = new ArrayList<BenchReport.Row>();
             timings.forEach((name, timing) -> rows.add(new BenchReport.Row(
                     what + ": " + name,
@@ -113,9 +122,13 @@ public final class ComposeBench {
     /** Returns a buffer of ordinary numbers around 0.1: zeros or denormals would distort the measurement. */
     private static Buffer filled(Device device, String label, long length) {
         Buffer buffer = device.allocate(label, ElementType.FLOAT32, length);
-        MemorySegment segment = buffer.segment();
-        for (long i = 0; i < length; i++) {
-            segment.setAtIndex(ValueLayout.JAVA_FLOAT, i, 0.01f * (1 + i % 17));
+        var values = new float[(int) Math.min(CHUNK, length)];
+        for (long at = 0; at < length; at += CHUNK) {
+            int count = (int) Math.min(CHUNK, length - at);
+            for (int i = 0; i < count; i++) {
+                values[i] = 0.01f * (1 + (at + i) % 17);
+            }
+            buffer.copyIn(at, MemorySegment.ofArray(values).asSlice(0, (long) count * Float.BYTES));
         }
         return buffer;
     }

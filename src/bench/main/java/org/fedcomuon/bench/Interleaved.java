@@ -10,6 +10,9 @@ import java.util.function.IntToDoubleFunction;
 /**
  * A benchmark whose contenders take turns: every round runs each of them once, so that a slow minute affects all of
  * them. {@code prepare} changes global settings, such as the number of threads, before each turn and is not timed.
+ *
+ * <p>On a GPU a call may return before its work is done: {@code synchronize} waits for it, before the clock is read at
+ * the start and at the end of a sample. The calls of a sample follow each other without a wait.
  */
 final class Interleaved {
     /** The least length of a sample; shorter calls are repeated. */
@@ -39,6 +42,7 @@ final class Interleaved {
     }
 
     private final String what;
+    private final Runnable synchronize;
     private final TurnListener listener;
     private final Map<String, Contender> contenders = new LinkedHashMap<>();
     private int done;
@@ -47,10 +51,17 @@ final class Interleaved {
      * Creates a benchmark without contenders.
      *
      * @param what the name of the benchmark, for the listener
+     * @param synchronize waits until the work of all calls is done
      */
-    Interleaved(String what, TurnListener listener) {
+    Interleaved(String what, Runnable synchronize, TurnListener listener) {
         this.what = what;
+        this.synchronize = synchronize;
         this.listener = listener;
+    }
+
+    /** Creates a benchmark without contenders, for calls that return when their work is done. */
+    Interleaved(String what, TurnListener listener) {
+        this(what, () -> {}, listener);
     }
 
     Interleaved add(String name, Runnable work) {
@@ -132,11 +143,13 @@ final class Interleaved {
         }
     }
 
-    private static double seconds(Runnable work, int calls) {
+    private double seconds(Runnable work, int calls) {
+        synchronize.run();
         long start = System.nanoTime();
         for (int i = 0; i < calls; i++) {
             work.run();
         }
+        synchronize.run();
         return (System.nanoTime() - start) * 1e-9;
     }
 }

@@ -1,14 +1,14 @@
 package org.fedcomuon.bench;
 
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import org.fedcomuon.device.Blas;
 import org.fedcomuon.device.Buffer;
 import org.fedcomuon.device.Device;
+import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.Matrix;
 import org.fedcomuon.device.NewtonSchulzSpec;
@@ -22,169 +22,275 @@ import org.fedcomuon.linalg.ScaleRule;
 
 /**
  * Compares the weight step {@code W -= eta O} of a Muon method with usual implementations, in one process and in turns:
- * libtorch, one matrix at a time, with every setting of its threads, and for small matrices loops over OpenBLAS calls.
- * Every peer must compute our weights before anything is timed. The limit of the machine is a large product of OpenBLAS
- * in the same run; only the multiplications that remain when symmetry is used are counted.
+ * libtorch, one matrix at a time, with every setting of its threads or on the same GPU, and for small matrices loops
+ * over calls of the device's BLAS (OpenBLAS or cuBLAS). Every peer must compute our weights before anything is timed.
+ * The limit of the device is a large product of its BLAS in the same run; only the multiplications that remain when
+ * symmetry is used are counted. What a GPU does not have is left out, with a note.
  */
 public final class OrthogonalizeBench {
     /** The number of samples per contender in a full benchmark. */
     public static final int ROUNDS = 7;
 
-    private static final int CLIENTS = 10;
-    private static final String LENETS = "LeNet x 10 clients";
     private static final double ETA = 0.01;
-    private static final int PEAK_SIDE = 1536;
-    private static final int[][] LENET = {{6, 25}, {16, 150}, {120, 256}, {10, 120}};
     private static final Coefficients JORDAN = Coefficients.jordan(5);
 
+    /**
+     * What is measured.
+     *
+     * @param clients that have all small matrices of LeNet
+     * @param shapes of single matrices
+     * @param peakSide of the product that is the limit of the device
+     */
+    public record Sizes(int clients, List<Shape> shapes, int peakSide) {
+        public Sizes {
+            shapes = List.copyOf(shapes);
+        }
+
+        /** Returns the sizes of the default run. */
+        public static Sizes full() {
+            return new Sizes(10, List.of(new Shape(768, 768), new Shape(768, 1024), new Shape(1024, 4096)), 1536);
+        }
+
+        /** Returns sizes that a simulated device computes in a minute. */
+        public static Sizes small() {
+            return new Sizes(2, List.of(new Shape(130, 130), new Shape(130, 270)), 64);
+        }
+    }
+
+    /** The shape of a matrix. */
+    public record Shape(int rows, int cols) {
+        @Override
+        public String toString() {
+            return "%d x %d".formatted(rows, cols);
+        }
+    }
+
+    private static final List<Shape> LENET =
+            List.of(new Shape(6, 25), new Shape(16, 150), new Shape(120, 256), new Shape(10, 120));
+
     private final Device device;
+    private final Sizes sizes;
     private final int rounds;
     private final TurnListener listener;
+    private final Optional<TorchPlace> torch;
+    private final List<String> notes = new ArrayList<>();
 
-    private OrthogonalizeBench(Device device, int rounds, TurnListener listener) {
+    private OrthogonalizeBench(Device device, Sizes sizes, int rounds, TurnListener listener) {
         this.device = device;
+        this.sizes = sizes;
         this.rounds = rounds;
         this.listener = listener;
+        Optional<String> obstacle = TorchPlace.obstacle(device);
+        obstacle.ifPresent(notes::add);
+        torch = obstacle.isPresent() ? Optional.empty() : Optional.of(TorchPlace.of(device));
     }
 
     /**
-     * Measures LeNet with ten clients, and each of {@code shapes} by itself with Newton-Schulz and, where square,
-     * exactly; {@code rounds} samples of each contender.
+     * Measures the matrices of LeNet, and each shape by itself with Newton-Schulz and, where square, exactly;
+     * {@code rounds} samples of each contender.
      */
-    public static BenchReport run(Device device, int rounds, List<int[]> shapes, TurnListener listener) {
-        var bench = new OrthogonalizeBench(device, rounds, listener);
+    public static BenchReport run(Device device, Sizes sizes, int rounds, TurnListener listener) {
+        var bench = new OrthogonalizeBench(device, sizes, rounds, listener);
         var rows = new ArrayList<>(bench.lenet());
-        for (int[] shape : shapes) {
-            rows.addAll(bench.single(new Auto(JORDAN), shape[0], shape[1]));
+        for (Shape shape : sizes.shapes()) {
+            rows.addAll(bench.single(new Auto(JORDAN), shape));
         }
-        shapes.stream()
-                .filter(shape -> shape[0] == shape[1])
-                .forEach(shape -> rows.addAll(bench.single(new ExactSvd(), shape[0], shape[1])));
+        for (Shape shape : sizes.shapes()) {
+            if (shape.rows() == shape.cols() && bench.solves()) {
+                rows.addAll(bench.single(new ExactSvd(), shape));
+            }
+        }
         return new BenchReport(
                 "orthogonalize",
                 device.toString(),
                 "weight steps W -= eta O with five jordan steps, or exact; ratio = a peer's time relative to ours "
                         + "(> 1: ours is faster); for sgemm, the fraction of its speed that we reach, counting the"
                         + " multiplications that symmetry leaves",
-                rows);
+                rows,
+                bench.notes);
     }
 
-    /** Returns the shapes of the default run. */
-    public static List<int[]> shapes() {
-        return List.of(new int[] {768, 768}, new int[] {768, 1024}, new int[] {1024, 4096});
+    /** Returns whether the device has a BLAS; otherwise this is noted. */
+    private boolean multiplies() {
+        try {
+            device.blas();
+            return true;
+        } catch (DeviceException.Unsupported e) {
+            leaveOut("loops over BLAS and sgemm are", e);
+            return false;
+        }
+    }
+
+    /** Returns whether the device has an SVD; otherwise this is noted. */
+    private boolean solves() {
+        try {
+            device.solver();
+            return true;
+        } catch (DeviceException.Unsupported e) {
+            leaveOut("exact factors are", e);
+            return false;
+        }
+    }
+
+    private void leaveOut(String what, DeviceException.Unsupported reason) {
+        String note = "%s left out: %s".formatted(what, reason.getMessage());
+        if (!notes.contains(note)) {
+            notes.add(note);
+        }
+    }
+
+    /** Returns the name of the BLAS of the device, without its version. */
+    private String blasName() {
+        return device.isHost() ? "OpenBLAS" : "cuBLAS";
+    }
+
+    private Interleaved contest(String what) {
+        return new Interleaved(
+                what,
+                () -> {
+                    device.synchronize();
+                    torch.ifPresent(TorchPlace::synchronize);
+                },
+                listener);
     }
 
     private List<BenchReport.Row> lenet() {
         var blocks = new ArrayList<NewtonSchulzSpec.Block>();
         long size = 0;
-        for (int[] shape : LENET) {
-            blocks.add(NewtonSchulzSpec.Block.at(size, shape[0], shape[1]));
-            size += (long) shape[0] * shape[1];
+        for (Shape shape : LENET) {
+            blocks.add(NewtonSchulzSpec.Block.at(size, shape.rows(), shape.cols()));
+            size += (long) shape.rows() * shape.cols();
         }
         long perClient = size;
+        int clients = sizes.clients();
+        String name = "LeNet x %d clients".formatted(clients);
         var what = new NewtonSchulzSpec(blocks, JORDAN.steps(), JORDAN.divisor());
-        try (Buffer m = device.allocate("M", ElementType.FLOAT32, CLIENTS * perClient);
-                Buffer ours = device.allocate("W", ElementType.FLOAT32, CLIENTS * perClient);
-                Buffer theirs = device.allocate("W of the loop", ElementType.FLOAT32, CLIENTS * perClient);
-                var loop = new OpenBlasLoop(device, blocks, JORDAN.steps(), ETA);
-                var torch = new TorchMatrices(JORDAN.steps(), ETA)) {
+        try (Buffer m = device.allocate("M", ElementType.FLOAT32, clients * perClient);
+                Buffer ours = device.allocate("W", ElementType.FLOAT32, clients * perClient);
+                Buffer theirs = device.allocate("W of the loop", ElementType.FLOAT32, clients * perClient);
+                var matrices = new TorchMatrices(torch.orElse(TorchPlace.cpu()), JORDAN.steps(), ETA)) {
             fillNormal(m);
             Runnable our = () ->
-                    device.newtonSchulzStep(what, m.batch(CLIENTS, perClient), ETA, ours.batch(CLIENTS, perClient));
+                    device.newtonSchulzStep(what, m.batch(clients, perClient), ETA, ours.batch(clients, perClient));
             our.run();
-            for (boolean symmetric : new boolean[] {true, false}) {
-                theirs.zero();
-                loop.step(symmetric, CLIENTS, m, theirs, perClient);
-                requireSame(ours, theirs.toFloats(0, (int) theirs.length()), 0);
-            }
-            for (int client = 0; client < CLIENTS; client++) {
-                for (NewtonSchulzSpec.Block block : blocks) {
-                    torch.add(m, client * perClient + block.momentumOffset(), (int) block.rows(), (int) block.cols());
+            Interleaved contest = contest(name).add("fedcomuon, one call", this::useOneBlasThread, our);
+            if (torch.isPresent()) {
+                for (int client = 0; client < clients; client++) {
+                    for (NewtonSchulzSpec.Block block : blocks) {
+                        matrices.add(
+                                m, client * perClient + block.momentumOffset(), (int) block.rows(), (int) block.cols());
+                    }
+                }
+                matrices.stepAll(false);
+                long at = 0;
+                for (float[] weights : matrices.weights()) {
+                    requireSame(ours, weights, at);
+                    at += weights.length;
                 }
             }
-            torch.stepAll(false);
-            long at = 0;
-            for (float[] weights : torch.weights()) {
-                requireSame(ours, weights, at);
-                at += weights.length;
-            }
-
-            var contest = new Interleaved(LENETS, listener)
-                    .add("fedcomuon, one call", OrthogonalizeBench::useOneBlasThread, our);
-            for (int threads : device.threads() > 1 ? new int[] {1, device.threads()} : new int[] {1}) {
-                for (boolean symmetric : new boolean[] {true, false}) {
-                    String name =
-                            "OpenBLAS loop, %s, %d threads".formatted(symmetric ? "syrk + symm" : "gemm", threads);
-                    contest.add(
-                            name,
-                            () -> OpenBlasLibrary.setThreads(threads),
-                            () -> loop.step(symmetric, CLIENTS, m, theirs, perClient));
-                }
-            }
-            addTorch(contest, "fp32", () -> torch.stepAll(false));
-            contest.add(
-                    "libtorch bf16, 1 + 1 threads",
-                    () -> TorchPeer.use(new TorchPeer.Threads(1, 1)),
-                    () -> torch.stepAll(true));
             double multiplications = 0;
-            for (int[] shape : LENET) {
-                multiplications += CLIENTS * schulzFlops(shape[0], shape[1]);
+            for (Shape shape : LENET) {
+                multiplications += clients * schulzFlops(shape);
             }
-            return measure(LENETS, contest, multiplications);
+            if (!multiplies()) {
+                addTorch(contest, matrices);
+                return measure(name, contest, multiplications);
+            }
+            try (var loop = new BlasLoop(device, blocks, JORDAN.steps(), ETA)) {
+                addLoops(contest, loop, ours, m, theirs, perClient);
+                addTorch(contest, matrices);
+                return measure(name, contest, multiplications);
+            }
         }
     }
 
-    private List<BenchReport.Row> single(Orthogonalizer how, int rows, int cols) {
+    /** Adds loops over calls of BLAS, if their weights are ours. On a GPU nothing mirrors a triangle. */
+    private void addLoops(Interleaved contest, BlasLoop loop, Buffer ours, Buffer m, Buffer theirs, long perClient) {
+        List<Boolean> variants = device.isHost() ? List.of(true, false) : List.of(false);
+        for (boolean symmetric : variants) {
+            theirs.zero();
+            loop.step(symmetric, sizes.clients(), m, theirs, perClient);
+            requireSame(ours, theirs.toFloats(0, (int) theirs.length()), 0);
+        }
+        int most = device.isHost() ? device.threads() : 1;
+        for (int threads : most > 1 ? new int[] {1, most} : new int[] {1}) {
+            for (boolean symmetric : variants) {
+                String calls = symmetric ? "syrk + symm" : "gemm";
+                contest.add(
+                        device.isHost()
+                                ? "OpenBLAS loop, %s, %d threads".formatted(calls, threads)
+                                : "cuBLAS loop, %s".formatted(calls),
+                        () -> useBlasThreads(threads),
+                        () -> loop.step(symmetric, sizes.clients(), m, theirs, perClient));
+            }
+        }
+    }
+
+    private void addTorch(Interleaved contest, TorchMatrices matrices) {
+        addTorch(contest, "fp32", () -> matrices.stepAll(false));
+        torch.ifPresent(place -> {
+            Map.Entry<String, Runnable> first =
+                    place.settings(device.threads()).entrySet().iterator().next();
+            contest.add("libtorch bf16, " + first.getKey(), first.getValue(), () -> matrices.stepAll(true));
+        });
+    }
+
+    private List<BenchReport.Row> single(Orthogonalizer how, Shape shape) {
+        int rows = shape.rows();
+        int cols = shape.cols();
         long size = (long) rows * cols;
         boolean exact = how instanceof ExactSvd;
         try (Buffer m = device.allocate("M", ElementType.FLOAT32, size);
                 Buffer w = device.allocate("W", ElementType.FLOAT32, size);
                 Orthogonalizer.Plan plan = how.plan(device, 1, rows, cols, ElementType.FLOAT32, ScaleRule.NONE);
-                var torch = new TorchMatrices(JORDAN.steps(), ETA)) {
+                var matrices = new TorchMatrices(torch.orElse(TorchPlace.cpu()), JORDAN.steps(), ETA)) {
             fillNormal(m);
-            torch.add(m, 0, rows, cols);
             Runnable our = () -> plan.step(m.batch(1, size), ETA, w.batch(1, size));
-            Runnable their = exact ? torch::exactStepAll : () -> torch.stepAll(false);
+            Runnable their = exact ? matrices::exactStepAll : () -> matrices.stepAll(false);
             our.run();
-            their.run();
-            requireSame(w, torch.weights().getFirst(), 0);
-            String what = "%d x %d%s".formatted(rows, cols, exact ? ", exact" : "");
-            var contest = new Interleaved(what, listener)
-                    .add("fedcomuon, " + plan.path(), OrthogonalizeBench::useOneBlasThread, our);
+            String what = shape + (exact ? ", exact" : "");
+            Interleaved contest = contest(what).add("fedcomuon, " + plan.path(), this::useOneBlasThread, our);
+            if (torch.isPresent()) {
+                matrices.add(m, 0, rows, cols);
+                their.run();
+                requireSame(w, matrices.weights().getFirst(), 0);
+            }
             addTorch(contest, exact ? "linalg_svd" : "fp32", their);
-            return measure(what, contest, exact ? 0 : schulzFlops(rows, cols));
+            return measure(what, contest, exact ? 0 : schulzFlops(shape));
         }
     }
 
     /** Returns the flops that symmetric products need, in the form that runs: the Gram form needs fewer. */
-    private static double schulzFlops(int rows, int cols) {
-        double side = Math.min(rows, cols);
-        double length = Math.max(rows, cols);
-        boolean gram = new Auto(JORDAN).pick(rows, cols, ElementType.FLOAT32) instanceof GramNewtonSchulz;
+    private static double schulzFlops(Shape shape) {
+        double side = Math.min(shape.rows(), shape.cols());
+        double length = Math.max(shape.rows(), shape.cols());
+        boolean gram =
+                new Auto(JORDAN).pick(shape.rows(), shape.cols(), ElementType.FLOAT32) instanceof GramNewtonSchulz;
         double cube = side * side * side;
         // Gram, runs of 2 and 3 steps: X X^T and Q X twice each, and 5 + 9 products of squares
         return gram ? 2 * 3 * side * side * length + 14 * cube : 5 * (3 * side * side * length + cube);
     }
 
-    /** Adds libtorch with every setting of its threads, because the best setting depends on the shape. */
+    /** Adds libtorch, if it computes there, with every setting. */
     private void addTorch(Interleaved contest, String what, Runnable work) {
-        for (TorchPeer.Threads threads : TorchPeer.settings(device.threads())) {
-            contest.add("libtorch %s, %s".formatted(what, threads), () -> TorchPeer.use(threads), work);
-        }
+        torch.ifPresent(place -> place.settings(device.threads())
+                .forEach((setting, use) -> contest.add("libtorch %s, %s".formatted(what, setting), use, work)));
     }
 
     private List<BenchReport.Row> measure(String what, Interleaved contest, double flops) {
-        String peak = "OpenBLAS sgemm of %d, %d threads".formatted(PEAK_SIDE, device.threads());
-        long side = (long) PEAK_SIDE * PEAK_SIDE;
+        int peakSide = sizes.peakSide();
+        String peak = "%s sgemm of %d".formatted(blasName(), peakSide)
+                + (device.isHost() ? ", %d threads".formatted(device.threads()) : "");
+        long side = (long) peakSide * peakSide;
         try (Buffer a = device.allocate("A", ElementType.FLOAT32, side);
                 Buffer c = device.allocate("C", ElementType.FLOAT32, side)) {
             fillNormal(a);
-            if (flops > 0) {
-                Matrix in = Matrix.of(a, 0, PEAK_SIDE, PEAK_SIDE);
-                Matrix out = Matrix.of(c, 0, PEAK_SIDE, PEAK_SIDE);
+            if (flops > 0 && multiplies()) {
+                Matrix in = Matrix.of(a, 0, peakSide, peakSide);
+                Matrix out = Matrix.of(c, 0, peakSide, peakSide);
                 contest.add(
                         peak,
-                        () -> OpenBlasLibrary.setThreads(device.threads()),
+                        () -> useBlasThreads(device.threads()),
                         () -> device.blas().gemm(Blas.Op.NONE, Blas.Op.NONE, 1, in, in, 0, out));
             }
             Map<String, Timing> timings = contest.measure(rounds);
@@ -194,7 +300,7 @@ public final class OrthogonalizeBench {
                     .map(e -> {
                         double seconds = e.getValue().median();
                         double ratio = e.getKey().equals(peak)
-                                ? flops / our / (2.0 * side * PEAK_SIDE / seconds)
+                                ? flops / our / (2.0 * side * peakSide / seconds)
                                 : seconds / our;
                         return new BenchReport.Row(
                                 what + ": " + e.getKey(), seconds, e.getValue().spread(), 0, ratio);
@@ -204,16 +310,24 @@ public final class OrthogonalizeBench {
     }
 
     /** Restores the library's default of one OpenBLAS thread for our own calls. */
-    private static void useOneBlasThread() {
-        OpenBlasLibrary.setThreads(1);
+    private void useOneBlasThread() {
+        useBlasThreads(1);
+    }
+
+    /** Sets the threads of OpenBLAS, which a GPU does not use. */
+    private void useBlasThreads(int threads) {
+        if (device.isHost()) {
+            OpenBlasLibrary.setThreads(threads);
+        }
     }
 
     private static void fillNormal(Buffer buffer) {
         var random = new Random(42);
-        MemorySegment segment = buffer.segment();
-        for (long i = 0; i < buffer.length(); i++) {
-            segment.setAtIndex(ValueLayout.JAVA_FLOAT, i, (float) random.nextGaussian());
+        var values = new float[Math.toIntExact(buffer.length())];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = (float) random.nextGaussian();
         }
+        buffer.copyIn(0, values);
     }
 
     /**

@@ -2,16 +2,17 @@ package org.fedcomuon.bench;
 
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Consumer;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.federation.Federation;
 import org.fedcomuon.federation.Listener;
 import org.fedcomuon.federation.Result;
 import org.fedcomuon.federation.Round;
-import org.fedcomuon.internal.OpenBlasLibrary;
 import org.fedcomuon.linalg.Coefficients;
 import org.fedcomuon.method.Method;
 import org.fedcomuon.model.CifarCnn;
@@ -19,8 +20,9 @@ import org.fedcomuon.model.Initialization;
 
 /**
  * Compares whole rounds of the two algorithms (10 clients, tau = 5) with the straightforward libtorch loop, from the
- * same initial weights and on the same samples, with the best settings of libtorch's threads. Both must compute the
- * same weights before anything is timed.
+ * same initial weights and on the same samples, with the best settings of libtorch's threads or on the same GPU. Both
+ * must compute the same weights before anything is timed. On a GPU the time is not divided into parts, because the host
+ * sees when work was submitted, not when it was done.
  */
 public final class RoundBench {
     /** Samples of each contender. */
@@ -59,27 +61,38 @@ public final class RoundBench {
      * Runs the benchmark.
      *
      * @param rounds samples of each contender
+     * @param small whether the tasks are so small that simulated devices run them in minutes
      * @param tasks some of {@link #TASKS}
      */
-    public static BenchReport run(Device device, int rounds, List<String> tasks, TurnListener listener) {
+    public static BenchReport run(Device device, int rounds, boolean small, List<String> tasks, TurnListener listener) {
         return run(
-                device, rounds, listener, tasks.stream().map(RoundBench::task).toList());
+                device,
+                rounds,
+                listener,
+                tasks.stream().map(name -> task(name, small)).toList());
     }
 
-    private static RoundTask task(String name) {
+    private static RoundTask task(String name, boolean small) {
         return switch (name) {
-            case MNIST -> RoundTask.mnist(MNIST_ROUNDS);
-            case CIFAR_CNN -> RoundTask.cifarCnn(CifarCnn.Sizes.paper(), 64);
+            case MNIST -> RoundTask.mnist(small ? 1 : MNIST_ROUNDS);
+            case CIFAR_CNN ->
+                small
+                        ? RoundTask.cifarCnn(new CifarCnn.Sizes(8, 4, 6, 3, 20, 10), 4)
+                        : RoundTask.cifarCnn(CifarCnn.Sizes.paper(), 64);
             default -> throw new IllegalArgumentException("unknown task %s; the tasks are %s".formatted(name, TASKS));
         };
     }
 
     static BenchReport run(Device device, int rounds, TurnListener listener, List<RoundTask> tasks) {
         var bench = new RoundBench(device, rounds, listener);
+        Optional<String> obstacle = TorchPlace.obstacle(device);
+        obstacle.ifPresent(bench.notes::add);
+        Optional<TorchPlace> torch = obstacle.isPresent() ? Optional.empty() : Optional.of(TorchPlace.of(device));
         var rows = new ArrayList<BenchReport.Row>();
         for (RoundTask task : tasks) {
             for (RoundTask.Algorithm algorithm : task.algorithms()) {
-                rows.addAll(bench.contest(task, algorithm));
+                rows.addAll(torch.map(place -> bench.contest(task, algorithm, place))
+                        .orElseGet(() -> bench.alone(task, algorithm)));
             }
         }
         return new BenchReport(
@@ -92,52 +105,81 @@ public final class RoundBench {
                 List.copyOf(bench.notes));
     }
 
-    private List<BenchReport.Row> contest(RoundTask task, RoundTask.Algorithm algorithm) {
+    private static String what(RoundTask task, RoundTask.Algorithm algorithm) {
+        return "%s, %s".formatted(task.name(), algorithm.method().name());
+    }
+
+    private String us() {
+        return device.isHost() ? "fedcomuon, %d threads".formatted(device.threads()) : "fedcomuon";
+    }
+
+    /** Measures ours without a peer. */
+    private List<BenchReport.Row> alone(RoundTask task, RoundTask.Algorithm algorithm) {
+        int steps = task.rounds() * RoundTask.TAU;
+        return rows(
+                task,
+                what(task, algorithm),
+                new Interleaved(what(task, algorithm), device::synchronize, listener)
+                        .add(us(), () -> ours(task, algorithm.method(), steps))
+                        .measure(Math.min(rounds, task.mostSamples())),
+                Map.of());
+    }
+
+    private List<BenchReport.Row> rows(
+            RoundTask task, String what, Map<String, Timing> timings, Map<String, Map<String, Double>> parts) {
+        double our = timings.get(us()).median();
+        var rows = new ArrayList<BenchReport.Row>();
+        timings.forEach((name, timing) -> rows.add(new BenchReport.Row(
+                what + ": " + name,
+                timing.median() / task.rounds(),
+                timing.spread(),
+                0,
+                timing.median() / our,
+                device.isHost() ? parts.getOrDefault(name, Map.of()) : Map.of())));
+        return rows;
+    }
+
+    private List<BenchReport.Row> contest(RoundTask task, RoundTask.Algorithm algorithm, TorchPlace place) {
         float[] initial =
                 Initialization.uniform(task.network().layout(), RoundTask.SEED).toArray();
         int steps = task.rounds() * RoundTask.TAU;
         try (var loop = new TorchRounds(
+                place,
                 task.network(),
                 task.loss(),
                 RoundTask.CLIENTS,
                 task.risk(),
                 RoundTask.SEED,
                 Coefficients.jordan(5).steps())) {
-            TorchPeer.use(new TorchPeer.Threads(1, 1));
-            String what = "%s, %s".formatted(task.name(), algorithm.method().name());
+            Runnable alone = place.settings(1).values().iterator().next();
+            alone.run();
+            String what = what(task, algorithm);
             listener.onTurn(what + ": whether both sides give the same weights", 0, 1);
             requireSame(task, algorithm, loop, initial);
 
             // The parts of each contender's last run.
             Map<String, Map<String, Double>> parts = new LinkedHashMap<>();
-            String us = "fedcomuon, %d threads".formatted(device.threads());
-            var contest = new Interleaved(what, listener)
-                    .add(
-                            us,
-                            () -> OpenBlasLibrary.setThreads(1),
-                            () -> parts.put(us, ours(task, algorithm.method(), steps)));
-            var settings = new LinkedHashMap<String, TorchPeer.Threads>();
-            for (TorchPeer.Threads threads : TorchPeer.settings(device.threads())) {
-                String name = "libtorch loop, %s".formatted(threads);
-                settings.put(name, threads);
+            var contest = new Interleaved(
+                            what,
+                            () -> {
+                                device.synchronize();
+                                place.synchronize();
+                            },
+                            listener)
+                    .add(us(), alone, () -> parts.put(us(), ours(task, algorithm.method(), steps)));
+            var rivals = new LinkedHashSet<String>();
+            place.settings(device.threads()).forEach((setting, use) -> {
+                String name = "libtorch loop, %s".formatted(setting);
+                rivals.add(name);
                 contest.add(
                         name,
-                        () -> TorchPeer.use(threads),
+                        use,
                         () -> parts.put(
                                 name, theirs(loop, () -> algorithm.peer().run(loop, initial, steps))));
-            }
-            Map<String, Timing> timings = contest.measure(Math.min(rounds, task.mostSamples()), settings.keySet());
-            double our = timings.get(us).median();
-            var rows = new ArrayList<BenchReport.Row>();
-            timings.forEach((name, timing) -> rows.add(new BenchReport.Row(
-                    what + ": " + name,
-                    timing.median() / task.rounds(),
-                    timing.spread(),
-                    0,
-                    timing.median() / our,
-                    parts.get(name))));
-            OpenBlasLibrary.setThreads(1);
-            return rows;
+            });
+            Map<String, Timing> timings = contest.measure(Math.min(rounds, task.mostSamples()), rivals);
+            alone.run();
+            return rows(task, what, timings, parts);
         }
     }
 

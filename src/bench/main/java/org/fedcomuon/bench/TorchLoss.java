@@ -52,7 +52,13 @@ interface TorchLoss {
     }
 
     private static Tensor crossEntropy(Network network, List<Tensor> at, Examples batch, Dropout dropout) {
-        return torch.cross_entropy_loss(
-                network.logits(new Parameters(network.layout(), at), batch.inputs(), dropout), batch.labels());
+        Tensor logits =
+                network.logits(new Parameters(network.layout(), at), beside(at.getFirst(), batch.inputs()), dropout);
+        return torch.cross_entropy_loss(logits, beside(at.getFirst(), batch.labels()));
+    }
+
+    /** Returns {@code x} on the device of {@code weight}. */
+    private static Tensor beside(Tensor weight, Tensor x) {
+        return weight.is_cuda() ? x.to(weight.device(), x.scalar_type()) : x;
     }
 }

@@ -13,14 +13,16 @@ final class TorchMatrices implements AutoCloseable {
     private final List<Tensor> weights = new ArrayList<>();
     private final List<NewtonSchulzSpec.Step> steps;
     private final double eta;
+    private final TorchPlace place;
 
-    TorchMatrices(List<NewtonSchulzSpec.Step> steps, double eta) {
+    TorchMatrices(TorchPlace place, List<NewtonSchulzSpec.Step> steps, double eta) {
+        this.place = place;
         this.steps = steps;
         this.eta = eta;
     }
 
     void add(Buffer m, long offset, int rows, int cols) {
-        Tensor momentum = TorchPeer.tensor(m, offset, rows, cols);
+        Tensor momentum = place.here(TorchPeer.tensor(m, offset, rows, cols));
         momenta.add(momentum);
         weights.add(torch.zeros_like(momentum));
     }
@@ -41,7 +43,7 @@ final class TorchMatrices implements AutoCloseable {
         return weights.stream()
                 .map(tensor -> {
                     var values = new float[(int) tensor.numel()];
-                    tensor.data_ptr_float().get(values);
+                    tensor.cpu().data_ptr_float().get(values);
                     return values;
                 })
                 .toList();

@@ -1,6 +1,7 @@
 package org.fedcomuon.bench;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
@@ -26,6 +27,7 @@ final class TorchRounds implements AutoCloseable {
         double average;
     }
 
+    private final TorchPlace place;
     private final Network network;
     private final TorchLoss loss;
     private final Risk risk;
@@ -35,7 +37,14 @@ final class TorchRounds implements AutoCloseable {
     private Split split = new Split();
 
     TorchRounds(
-            Network network, TorchLoss loss, int clients, Risk risk, long seed, List<NewtonSchulzSpec.Step> schulz) {
+            TorchPlace place,
+            Network network,
+            TorchLoss loss,
+            int clients,
+            Risk risk,
+            long seed,
+            List<NewtonSchulzSpec.Step> schulz) {
+        this.place = place;
         this.network = network;
         this.loss = loss;
         this.risk = risk;
@@ -148,7 +157,7 @@ final class TorchRounds implements AutoCloseable {
         int at = 0;
         for (Tensor block : clients.getFirst().w) {
             int size = (int) block.numel();
-            block.data_ptr_float().get(values, at, size);
+            block.cpu().data_ptr_float().get(values, at, size);
             at += size;
         }
         return values;
@@ -178,19 +187,23 @@ final class TorchRounds implements AutoCloseable {
             for (Block block : network.layout().blocks()) {
                 long[] shape =
                         block.shape().stream().mapToLong(Integer::longValue).toArray();
-                w.add(torch.zeros(shape).set_requires_grad(true));
-                old.add(torch.zeros(shape).set_requires_grad(true));
-                m.add(torch.zeros(shape));
-                h.add(torch.zeros(shape));
+                w.add(place.here(torch.zeros(shape)).set_requires_grad(true));
+                old.add(place.here(torch.zeros(shape)).set_requires_grad(true));
+                m.add(place.here(torch.zeros(shape)));
+                h.add(place.here(torch.zeros(shape)));
             }
         }
 
         void begin(float[] initial) {
             int at = 0;
-            for (Tensor block : w) {
-                int size = (int) block.numel();
-                block.data_ptr_float().put(initial, at, size);
-                at += size;
+            try (var _ = new PointerScope();
+                    var _ = new NoGradGuard()) {
+                for (Tensor block : w) {
+                    int size = (int) block.numel();
+                    block.copy_(Tensor.create(Arrays.copyOfRange(initial, at, at + size))
+                            .view(block.sizes()));
+                    at += size;
+                }
             }
             drawn = 0;
         }

@@ -3,15 +3,12 @@ package org.fedcomuon.bench;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.fedcomuon.federation.Federation;
 import org.fedcomuon.linalg.Coefficients;
 import org.fedcomuon.linalg.NewtonSchulz;
@@ -28,6 +25,7 @@ import org.fedcomuon.problem.Problem;
 import org.fedcomuon.problem.Risk;
 import org.fedcomuon.testing.Simulator;
 import org.fedcomuon.testing.TestDevices;
+import org.fedcomuon.testing.Trace;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -44,8 +42,6 @@ class RoundWorkIT {
             Block.vector("bias", 6),
             Block.matrix("large", 130, 131),
             Block.vector("shift", 5));
-
-    private static final Pattern KERNEL = Pattern.compile("fcm_k_\\w+");
 
     @TempDir
     private Path directory;
@@ -86,15 +82,7 @@ class RoundWorkIT {
                         .seed(1)
                         .build()
                         .run());
-        var counts = new TreeMap<String, Long>();
-        for (String line : Files.readAllLines(file)) {
-            String[] words = line.split(" ", 6);
-            Matcher kernel = KERNEL.matcher(words[5]);
-            if (words[0].equals("0") && kernel.find()) {
-                counts.merge(kernel.group(), 1L, Long::sum);
-            }
-        }
-        return counts;
+        return Trace.read(file).launches(0);
     }
 
     private static Problem problem() {

@@ -6,11 +6,11 @@ import static org.fedcomuon.device.Operands.assertRefused;
 import static org.fedcomuon.device.Reference.assertNear;
 import static org.fedcomuon.device.Reference.assertOrthonormal;
 
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.fedcomuon.testing.Simulator;
+import org.fedcomuon.testing.Trace;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -357,11 +357,11 @@ class CudaBlasIT {
                         device.synchronize();
                         return true;
                     });
-                    for (String line : Files.readAllLines(trace)) {
-                        if (line.contains(" math")) {
-                            boolean narrow = line.contains("Ex,") && precision != Precision.FP32;
-                            assertThat(line).endsWith(narrow ? ", default math" : ", pedantic math");
-                            modes.add(line);
+                    for (Trace.Work work : Trace.read(trace).work()) {
+                        if (work.what().endsWith(" math")) {
+                            boolean narrow = work.what().contains("Ex,") && precision != Precision.FP32;
+                            assertThat(work.what()).endsWith(narrow ? ", default math" : ", pedantic math");
+                            modes.add(work.what());
                         }
                     }
                 }

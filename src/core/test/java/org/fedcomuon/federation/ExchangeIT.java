@@ -17,6 +17,7 @@ import org.fedcomuon.problem.Risk;
 import org.fedcomuon.problem.testbed.RateTestbed;
 import org.fedcomuon.testing.Simulator;
 import org.fedcomuon.testing.TestDevices;
+import org.fedcomuon.testing.Trace;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -99,22 +100,25 @@ class ExchangeIT {
                         .iterations(2)
                         .build()
                         .run());
-        StreamTrace trace = StreamTrace.read(file);
+        Trace trace = Trace.read(file);
         for (int device = 0; device < devices; device++) {
             int size = parameters * (device + 1) / devices - parameters * device / devices;
             int chunks = Math.ceilDiv(size, chunk);
-            List<StreamTrace.Work> sums = trace.launches(device, "fcm_k_average");
+            List<Trace.Work> sums = trace.launches(device, "fcm_k_average");
             assertThat(chunks).isGreaterThan(4);
             assertThat(sums).isNotEmpty().hasSize(sums.size() / chunks * chunks);
-            List<StreamTrace.Work> copies = trace.copiesBeside(device, sums.getFirst().stream());
+            long main = sums.getFirst().stream();
+            List<Trace.Work> copies = trace.copies(device).stream()
+                    .filter(copy -> copy.stream() != main)
+                    .toList();
             int means = sums.size() / chunks;
             int each = chunks * CLIENTS + devices; // what is gathered, then what is taken
             assertThat(copies).hasSize(means * each);
             for (int mean = 0; mean < means; mean++) {
                 for (int c = 0; c < chunks; c++) {
-                    StreamTrace.Work sum = sums.get(mean * chunks + c);
+                    Trace.Work sum = sums.get(mean * chunks + c);
                     int first = mean * each + c * CLIENTS;
-                    List<StreamTrace.Work> own = copies.subList(first, first + CLIENTS);
+                    List<Trace.Work> own = copies.subList(first, first + CLIENTS);
                     assertThat(own)
                             .allSatisfy(copy -> assertThat(sum.runsAfter(copy)).isTrue());
                     if (c + 1 < chunks) {

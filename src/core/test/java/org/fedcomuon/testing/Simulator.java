@@ -55,7 +55,10 @@ public final class Simulator {
         }
     }
 
-    /** Does something while everything that is put on a stream is written down, a line each, in {@code file}. */
+    /**
+     * Does something while everything that is submitted to a stream, and every wait of the host, is written to
+     * {@code file}, for {@link Trace#read}.
+     */
     public static void traced(Path file, Callable<?> body) throws Exception {
         trace(Optional.of(file));
         try {

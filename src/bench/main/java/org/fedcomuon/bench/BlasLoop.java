@@ -10,8 +10,11 @@ import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.Matrix;
 import org.fedcomuon.device.NewtonSchulzSpec;
 
-/** The peer: a straightforward loop without a batched kernel. Every operand is laid out before the measurement. */
-final class OpenBlasLoop implements AutoCloseable {
+/**
+ * The peer: a straightforward loop over the calls of the device's BLAS, without a batched kernel. Every operand is laid
+ * out before the measurement.
+ */
+final class BlasLoop implements AutoCloseable {
     private final Device device;
     private final Blas blas;
     private final List<NewtonSchulzSpec.Block> blocks;
@@ -21,9 +24,8 @@ final class OpenBlasLoop implements AutoCloseable {
     private final Buffer y;
     private final Buffer gram;
     private final Buffer poly;
-    private final Buffer norm;
 
-    OpenBlasLoop(Device device, List<NewtonSchulzSpec.Block> blocks, List<NewtonSchulzSpec.Step> steps, double eta) {
+    BlasLoop(Device device, List<NewtonSchulzSpec.Block> blocks, List<NewtonSchulzSpec.Step> steps, double eta) {
         this.device = device;
         this.blas = device.blas();
         this.blocks = blocks;
@@ -36,9 +38,13 @@ final class OpenBlasLoop implements AutoCloseable {
         y = device.allocate("Y", ElementType.FLOAT32, largest);
         gram = device.allocate("A", ElementType.FLOAT32, side * side);
         poly = device.allocate("B", ElementType.FLOAT32, side * side);
-        norm = device.allocate("norm", ElementType.FLOAT64, 1);
     }
 
+    /**
+     * Takes the weight step of all clients.
+     *
+     * @param symmetric whether only a triangle of a symmetric product is computed, and mirrored by the host
+     */
     void step(boolean symmetric, int clients, Buffer m, Buffer w, long perClient) {
         for (int client = 0; client < clients; client++) {
             for (NewtonSchulzSpec.Block block : blocks) {
@@ -47,10 +53,7 @@ final class OpenBlasLoop implements AutoCloseable {
                 long size = (long) rows * cols;
                 long at = block.momentumOffset();
                 var momentum = m.batch(clients, perClient).client(client).slice(at, size);
-                device.norm(momentum, norm.batch(1, 1));
-                double inverse = 1 / norm.segment().get(ValueLayout.JAVA_DOUBLE, 0);
-                MemorySegment.copy(m.segment(), 4 * (client * perClient + at), x.segment(), 0, 4 * size);
-                scale(x, size, (float) inverse);
+                device.normalize(1, momentum, x.batch(1, size));
                 Matrix from = Matrix.of(x, 0, rows, cols);
                 Matrix to = Matrix.of(y, 0, rows, cols);
                 for (NewtonSchulzSpec.Step step : steps) {
@@ -71,25 +74,18 @@ final class OpenBlasLoop implements AutoCloseable {
     private void iterate(boolean symmetric, NewtonSchulzSpec.Step step, Matrix from, Matrix to, int rows, long size) {
         Matrix a = Matrix.of(gram, 0, rows, rows);
         Matrix b = Matrix.of(poly, 0, rows, rows);
-        MemorySegment.copy(from.buffer().segment(), 0, to.buffer().segment(), 0, 4 * size);
+        to.buffer().copyFrom(from.buffer(), 0, 0, size);
         if (symmetric) {
             blas.syrk(Blas.Triangle.UPPER, Blas.Op.NONE, 1, from, 0, a);
             mirror(gram, rows);
-            MemorySegment.copy(gram.segment(), 0, poly.segment(), 0, 4L * rows * rows);
+            poly.copyFrom(gram, 0, 0, (long) rows * rows);
             blas.syrk(Blas.Triangle.UPPER, Blas.Op.NONE, step.c(), a, step.b(), b);
             blas.symm(Blas.Side.LEFT, Blas.Triangle.UPPER, 1, b, from, step.a(), to);
         } else {
             blas.gemm(Blas.Op.NONE, Blas.Op.TRANSPOSE, 1, from, from, 0, a);
-            MemorySegment.copy(gram.segment(), 0, poly.segment(), 0, 4L * rows * rows);
+            poly.copyFrom(gram, 0, 0, (long) rows * rows);
             blas.gemm(Blas.Op.NONE, Blas.Op.NONE, step.c(), a, a, step.b(), b);
             blas.gemm(Blas.Op.NONE, Blas.Op.NONE, 1, b, from, step.a(), to);
-        }
-    }
-
-    private static void scale(Buffer buffer, long size, float factor) {
-        MemorySegment segment = buffer.segment();
-        for (long i = 0; i < size; i++) {
-            segment.setAtIndex(ValueLayout.JAVA_FLOAT, i, factor * segment.getAtIndex(ValueLayout.JAVA_FLOAT, i));
         }
     }
 
@@ -105,7 +101,6 @@ final class OpenBlasLoop implements AutoCloseable {
 
     @Override
     public void close() {
-        norm.close();
         poly.close();
         gram.close();
         y.close();
