@@ -302,6 +302,123 @@ TEST(first_that_is_not_finite) {
     }
 }
 
+// ---- What follows a fault ----
+
+// Each operation of the table is given to a device on which another has found NaN: it writes nothing, and the next wait names
+// the first fault, even if the operation would have found one as well. Afterwards it works.
+TEST(what_follows_a_fault_writes_nothing) {
+    const table::Size size{2, 1030};
+    for (const table::Operation &operation : table::operations()) {
+        const table::Parameters settings = operation.settings(size)[0];
+        Side sim(FCM_CUDASIM);
+        auto data = data_of(operation, sim.context(), size, settings, 7);
+        const auto &operands = data.operands();
+        table::Placement p;
+        std::array<int64_t, 2> answer{};
+        std::vector<std::unique_ptr<Buffer>> buffers;
+        for (size_t i = 0; i < operands.size(); ++i) {
+            const int64_t bytes = operands[i].bytes(size);
+            p.stride[i] = operands[i].length;
+            if (operands[i].use == table::Use::kAnswer) {
+                p.at[i] = answer.data();
+            } else if (operands[i].host) {
+                p.at[i] = data.bytes(i).data();
+            } else {
+                buffers.push_back(std::make_unique<Buffer>(sim.context(), bytes));
+                if (bytes > 0) buffers.back()->in(data.bytes(i).data(), bytes);
+                p.at[i] = buffers.back()->address();
+                if (operands[i].use == table::Use::kRoom) p.room_bytes = bytes;
+            }
+        }
+        const auto unchanged = [&] {
+            bool same = true;
+            size_t buffer = 0;
+            for (size_t i = 0; i < operands.size(); ++i) {
+                if (operands[i].use == table::Use::kAnswer || operands[i].host) continue;
+                std::vector<char> now(data.bytes(i).size());
+                if (!now.empty()) buffers[buffer]->out(now.data(), static_cast<int64_t>(now.size()));
+                ++buffer;
+                if (operands[i].use == table::Use::kWritten) same = same && now == data.bytes(i);
+            }
+            return same;
+        };
+        fcm_error error{};
+        if (operation.ready) operation.ready(sim.context(), size, settings, p);
+        Floats x(3, 700, {1, 2});
+        for (int64_t k = 0; k < 3; ++k) std::fill(x[k], x[k] + 700, 1.0f);
+        x[1][650] = x[2][3] = kNaN;
+        ok(fcm_context_mark(sim.context(), 41, &error), error);
+        ok(fcm_require_finite(sim.context(), 3, 700, sim.put(x), x.stride(), nullptr, 0, &error), error);
+        ok(fcm_context_mark(sim.context(), 42, &error), error);
+        fcm_status status = operation.call(sim.context(), size, settings, p, &error);
+        if (status == FCM_OK) status = fcm_synchronize(sim.context(), &error);
+        CHECK(status == FCM_NOT_FINITE && error.client == 1 && error.index == 650 && error.mark == 41,
+              "%s: status %d, client %ld, index %ld, mark %ld", operation.name, status, long(error.client), long(error.index),
+              long(error.mark));
+        CHECK(std::strstr(error.message, "fcm_require_finite") == error.message, "%s: %s", operation.name, error.message);
+        // A benchmark's kernel has no state to protect.
+        CHECK(unchanged() || operation.name == std::string("triad"), "%s wrote after a fault", operation.name);
+        ok(operation.call(sim.context(), size, settings, p, &error), error);
+        ok(fcm_synchronize(sim.context(), &error), error);
+        CHECK(!unchanged() || !operation.answers(operands) || operation.name == std::string("all_finite"),
+              "%s does nothing any more", operation.name);
+    }
+}
+
+// Of two operations that find something the first is named.
+TEST(the_first_fault_is_named) {
+    const Context sim = context_of(FCM_CUDASIM);
+    Buffer x(sim.get(), 4000), y(sim.get(), 4000);
+    std::vector<float> bad(1000, kInf);
+    x.in(bad.data(), 4000);
+    y.in(bad.data(), 4000);
+    fcm_error error{};
+    // The second is at a lower address, or the other way round.
+    for (const auto &[first, second] : {std::pair<Buffer *, Buffer *>{&x, &y}, {&y, &x}}) {
+        auto *one = static_cast<float *>(first->address());
+        ok(fcm_require_finite(sim.get(), 10, 100, one, 100, nullptr, 0, &error), error);
+        ok(fcm_require_finite(sim.get(), 10, 100, static_cast<float *>(second->address()), 100, nullptr, 0, &error), error);
+        CHECK(fcm_synchronize(sim.get(), &error) == FCM_NOT_FINITE, "status");
+        CHECK(error.address == reinterpret_cast<uintptr_t>(one), "another address");
+    }
+    ok(fcm_synchronize(sim.get(), &error), error);
+}
+
+// What was computed is named by what it was computed from.
+TEST(a_result_is_named_by_its_operand) {
+    const Context sim = context_of(FCM_CUDASIM);
+    Buffer x(sim.get(), 400), of(sim.get(), 4000);
+    std::vector<float> values(100, 1.0f);
+    values[75] = values[80] = kNaN;
+    x.in(values.data(), 400);
+    fcm_error error{};
+    auto *base = static_cast<float *>(of.address()) + 7;
+    ok(fcm_require_finite(sim.get(), 10, 10, static_cast<float *>(x.address()), 10, base, 90, &error), error);
+    CHECK(fcm_synchronize(sim.get(), &error) == FCM_NOT_FINITE, "status");
+    CHECK(error.client == 7 && error.index == -1 && error.address == reinterpret_cast<uintptr_t>(base + 7 * 90),
+          "client %ld, index %ld", long(error.client), long(error.index));
+}
+
+TEST(a_workspace_must_be_prepared) {
+    const Context sim = context_of(FCM_CUDASIM);
+    Buffer m(sim.get(), 400), w(sim.get(), 400), room(sim.get(), 1 << 16);
+    const fcm_vector_block blocks[2] = {{10, 0, 0, 1.0}, {20, 10, 10, 1.0}};
+    fcm_error error{};
+    const auto step = [&](int64_t count) {
+        return fcm_vector_steps(sim.get(), 3, blocks, count, FCM_STEP_NORMALIZED, 0.1, static_cast<float *>(m.address()), 30,
+                                static_cast<float *>(w.address()), 30, room.address(), 1 << 16, &error);
+    };
+    CHECK(step(2) == FCM_INVALID_ARGUMENT && std::strstr(error.message, "prepared") != nullptr, "%s", error.message);
+    ok(fcm_vector_steps_prepare(sim.get(), 3, blocks, 2, room.address(), 1 << 16, &error), error);
+    ok(step(2), error);
+    CHECK(step(1) == FCM_INVALID_ARGUMENT, "prepared for other blocks");
+    int64_t needed = 0;
+    ok(fcm_vector_steps_workspace(sim.get(), 3, blocks, 2, &needed, &error), error);
+    CHECK(fcm_vector_steps_prepare(sim.get(), 3, blocks, 2, room.address(), needed - 8, &error) == FCM_INVALID_ARGUMENT &&
+              error.bytes == needed,
+          "%ld bytes, needed %ld", long(error.bytes), long(needed));
+}
+
 // ---- Largest elements ----
 
 TEST(top_k_of_ties) {
@@ -502,6 +619,33 @@ TEST(newton_schulz_of_mixed_shapes) {
     Both both;
     Matrices matrices({{5, 9}, {9, 5}, {20, 33}, {1, 1}, {40, 70}, {17, 3}}, 2, 41);
     matrices.compare(both, "mixed shapes", kTwoSteps);
+}
+
+// Twice with the same workspace.
+TEST(newton_schulz_twice) {
+    Side sim(FCM_CUDASIM);
+    const fcm_matrix_block block{6, 9, 0, 0, 0, 1.0};
+    Floats m(2, 54), o(2, 54);
+    Random random(48);
+    m.fill(random);
+    o.fill(random);
+    const float *to_m = sim.put(m);
+    float *to_o = sim.put(o);
+    int64_t room = 0;
+    fcm_error error{};
+    ok(fcm_newton_schulz_small_workspace(sim.context(), 2, &block, 1, &room, &error), error);
+    void *workspace = sim.room(room);
+    ok(fcm_newton_schulz_small_prepare(sim.context(), 2, &block, 1, kTwoSteps.data(), 2, workspace, room, &error), error);
+    std::vector<std::vector<float>> results;
+    for (int i = 0; i < 2; ++i) {
+        ok(fcm_zero(sim.context(), to_o, 2 * 54 * 4, &error), error);
+        ok(fcm_newton_schulz_small(sim.context(), 2, &block, 1, kTwoSteps.data(), 2, 1.0, 0.0, to_m, 54, to_o, 54, nullptr, 0,
+                                   workspace, room, &error),
+           error);
+        results.push_back(sim.get(1, o));
+    }
+    CHECK(std::memcmp(results[0].data() + o.first(), results[1].data() + o.first(), 108 * 4) == 0, "another result");
+    CHECK(results[1][static_cast<size_t>(o.first())] != 0.0f, "no result");
 }
 
 TEST(newton_schulz_of_a_tall_matrix) {

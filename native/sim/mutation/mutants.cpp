@@ -103,6 +103,39 @@ std::vector<Mutant> make() {
          {{"status.h", "atomicMin(&status->address,", "atomicExch(&status->address,"}},
          "finite.cu", Engine::kSource, {"first_that_is_not_finite"}});
 
+    // ---- What follows a fault ----
+    add({"fault-ignored", "an operation goes ahead though another has found NaN",
+         {{"elementwise.cu", "if (!fcm::stopped(status)) fcm::for_elements(clients, n, vectors != 0, op);\n}\n\nextern \"C\" __global__ void __launch_bounds__(kThreads)\n    fcm_k_compose",
+           "if (status != nullptr) fcm::for_elements(clients, n, vectors != 0, op);\n}\n\nextern \"C\" __global__ void __launch_bounds__(kThreads)\n    fcm_k_compose"}},
+         "elementwise.cu", Engine::kSource, {"what_follows_a_fault_writes_nothing"}});
+    add({"last-fault-named", "a later fault replaces the first one",
+         {{"status.h", "if (atomicMin(&status->ticket, ticket) >= ticket) {", "if (atomicExch(&status->ticket, ticket) != 0) {"}},
+         "finite.cu", Engine::kSource, {"the_first_fault_is_named"}});
+    add({"fault-address-mixed", "a later fault lowers the address of the first one",
+         {{"status.h", "if (atomicMin(&status->ticket, ticket) >= ticket) {", "if (atomicMin(&status->ticket, ticket) > 0) {"}},
+         "finite.cu", Engine::kSource, {"the_first_fault_is_named"}});
+    add({"schulz-after-fault", "Newton-Schulz goes ahead after a fault",
+         {{"newton_schulz.cu", "<= s.bad.ticket ? matrices : 0;", "< 1 ? matrices : 0;"}}, "newton_schulz.cu",
+         Engine::kSource, {"what_follows_a_fault_writes_nothing"}});
+
+    // ---- Steps of vectors ----
+    add({"vector-entry", "a piece at the beginning of a vector is taken for the vector before",
+         {{"vector_steps.cu", "if (v.entries[middle].*first <= position) {", "if (v.entries[middle].*first < position) {"}},
+         "vector_steps.cu", Engine::kSource, {"vector_steps"}});
+    add({"vector-norm-place", "the norm of a vector is read at the first piece of the client",
+         {{"vector_steps.cu", "v.sums[client * v.pieces + entry.first_piece];", "v.sums[client * v.pieces];"}},
+         "vector_steps.cu", Engine::kSource, {"vector_steps"}});
+    add({"vector-tail", "the last element of a vector is not stepped",
+         {{"vector_steps.cu", "j < first + 4 && j < entry.n; ++j", "j < first + 4 && j < entry.n - 1; ++j"}},
+         "vector_steps.cu", Engine::kSource, {"vector_steps"}});
+    add({"vector-norm-race", "the norm replaces the first sum before all have read it",
+         {{"vector_steps.cu", "const double norm = fcm::norm_of(sums, fcm::parts_of(entry.n, fcm::kSumPiece), partial);\n        if (threadIdx.x == 0) *sums = norm;",
+           "if (threadIdx.x == 0) *sums += 0.0;\n        const double norm = fcm::norm_of(sums, fcm::parts_of(entry.n, fcm::kSumPiece), partial);\n        if (threadIdx.x == 255) *sums = norm;"}},
+         "vector_steps.cu", Engine::kPtx, {"vector_steps"}});
+    add({"schulz-queue", "Newton-Schulz: the queue is not reset",
+         {{"newton_schulz.cu", "if (blockIdx.x == 0 && threadIdx.x == 0) *s.next = 0;", ""}}, "newton_schulz.cu",
+         Engine::kSource, {"newton_schulz_twice"}});
+
     // ---- Largest elements ----
     add({"tie-break", "among equals one too many stays",
          {{"top_k.cu", "static_cast<unsigned long long>(j + i) < search.end", "static_cast<unsigned long long>(j + i) <= search.end"}},

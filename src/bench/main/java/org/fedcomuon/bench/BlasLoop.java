@@ -63,7 +63,6 @@ final class BlasLoop implements AutoCloseable {
                     to = swap;
                 }
                 device.vectorStep(
-                        Device.StepRule.PLAIN,
                         eta,
                         from.buffer().batch(1, size),
                         w.batch(clients, perClient).client(client).slice(at, size));

@@ -168,10 +168,10 @@ public final class OrthogonalizeBench {
         try (Buffer m = device.allocate("M", ElementType.FLOAT32, clients * perClient);
                 Buffer ours = device.allocate("W", ElementType.FLOAT32, clients * perClient);
                 Buffer theirs = device.allocate("W of the loop", ElementType.FLOAT32, clients * perClient);
+                NewtonSchulzSpec.Plan plan = device.plan(what, clients);
                 var matrices = new TorchMatrices(torch.orElse(TorchPlace.cpu()), JORDAN.steps(), ETA)) {
             fillNormal(m);
-            Runnable our = () ->
-                    device.newtonSchulzStep(what, m.batch(clients, perClient), ETA, ours.batch(clients, perClient));
+            Runnable our = () -> plan.step(m.batch(clients, perClient), ETA, ours.batch(clients, perClient));
             our.run();
             Interleaved contest = contest(name).add("fedcomuon, one call", this::useOneBlasThread, our);
             if (torch.isPresent()) {

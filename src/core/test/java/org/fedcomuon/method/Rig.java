@@ -41,7 +41,7 @@ final class Rig implements AutoCloseable {
                 : how.numbers;
         int count = numbers.size();
         weights = how.weights == null ? equal(count) : how.weights;
-        device = Devices.open("cpu:0", 2, InstructionSet.AUTO);
+        device = Devices.open(how.device, 2, InstructionSet.AUTO);
         clients = new Clients(device, how.problem, numbers, SEED, how.policy, faults::add, how.workers);
         replica = how.method.on(clients);
         var start = new float[Math.toIntExact(clients.n())];
@@ -72,6 +72,7 @@ final class Rig implements AutoCloseable {
         private int tau = 5;
         private long iterations = 50;
         private int workers = 1;
+        private String device = "cpu:0";
         private List<Integer> numbers = List.of();
         private ClientFault.Policy policy = ClientFault.Policy.FAIL;
 
@@ -98,6 +99,11 @@ final class Rig implements AutoCloseable {
 
         Builder workers(int threads) {
             workers = threads;
+            return this;
+        }
+
+        Builder device(String name) {
+            device = name;
             return this;
         }
 
