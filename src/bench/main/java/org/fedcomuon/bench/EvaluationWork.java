@@ -58,7 +58,7 @@ record EvaluationWork(WorkList all) {
 
     private static WorkList predictions(Network network, GradientWork.Inputs inputs, int batch) {
         Examples examples = GradientWork.examples(inputs, batch);
-        var w = new Point(network.layout(), Floats.zeros(Math.toIntExact(network.parameters())));
+        var w = new Point(network.layout(), Floats.zeros(network.parameters()));
         w.values().set(Initialization.uniform(network.layout(), 1).toArray());
         try {
             WorkList work = TorchWork.of(TorchRecorder.record(() -> {
