@@ -15,10 +15,12 @@ final class FusedWork {
     }
 
     /** Returns the work of the projected variant when H stays in the ball: norms are read, H is not written. */
-    static WorkList projectCompose(double n, int d) {
-        return checked(WorkList.of(
-                KernelWork.tiny("fcm_k_check_norms", 1),
-                KernelWork.of("fcm_k_project_compose", 1, 2 * n * (d + 1), 4 * n * (d + 2))));
+    static WorkList projectCompose(Design design, double n, int d) {
+        return checked(
+                design,
+                WorkList.of(
+                        KernelWork.tiny("fcm_k_check_norms", 1),
+                        KernelWork.of("fcm_k_project_compose", 1, 2 * n * (d + 1), 4 * n * (d + 2))));
     }
 
     /** Returns the work of {@code H = now + (1 - g)(H - before)} and its norms. */
@@ -26,21 +28,24 @@ final class FusedWork {
         return WorkList.of(KernelWork.of("fcm_k_storm", 1, 3 * n, 16 * n), KernelWork.tiny("fcm_k_norms", 1));
     }
 
-    static WorkList project(double n) {
+    static WorkList project(Design design, double n) {
         return checked(
+                design,
                 WorkList.of(KernelWork.tiny("fcm_k_check_norms", 1), KernelWork.of("fcm_k_project", 1, 3 * n, 8 * n)));
     }
 
-    static WorkList allFinite(double n) {
-        return checked(WorkList.of(KernelWork.of("fcm_k_first_not_finite", 1, 0, 4 * n)));
+    static WorkList allFinite(Design design, double n) {
+        return checked(design, WorkList.of(KernelWork.of("fcm_k_first_not_finite", 1, 0, 4 * n)));
     }
 
     /** Returns the work of {@code W -= eta M / ||M||}. */
-    static WorkList normalizedStep(double n) {
-        return checked(WorkList.of(
-                KernelWork.of("fcm_k_squares", 1, 2 * n, 4 * n),
-                KernelWork.tiny("fcm_k_norms", 1),
-                KernelWork.of("fcm_k_step", 1, 4 * n, 12 * n)));
+    static WorkList normalizedStep(Design design, double n) {
+        return checked(
+                design,
+                WorkList.of(
+                        KernelWork.of("fcm_k_squares", 1, 2 * n, 4 * n),
+                        KernelWork.tiny("fcm_k_norms", 1),
+                        KernelWork.of("fcm_k_step", 1, 4 * n, 12 * n)));
     }
 
     /** Returns the work of {@code W -= eta M}. */
@@ -48,11 +53,13 @@ final class FusedWork {
         return WorkList.of(KernelWork.of("fcm_k_step", 1, 4 * n, 12 * n));
     }
 
-    static WorkList normalize(double n) {
-        return checked(WorkList.of(
-                KernelWork.of("fcm_k_squares", 1, 2 * n, 4 * n),
-                KernelWork.tiny("fcm_k_norms", 1),
-                KernelWork.of("fcm_k_normalize", 1, 3 * n, 8 * n)));
+    static WorkList normalize(Design design, double n) {
+        return checked(
+                design,
+                WorkList.of(
+                        KernelWork.of("fcm_k_squares", 1, 2 * n, 4 * n),
+                        KernelWork.tiny("fcm_k_norms", 1),
+                        KernelWork.of("fcm_k_normalize", 1, 3 * n, 8 * n)));
     }
 
     static WorkList rearrange(double n) {
@@ -64,10 +71,20 @@ final class FusedWork {
         return WorkList.of(KernelWork.of("fcm_k_average", 1, 3 * n * clients, 8 * n * clients));
     }
 
-    /** Adds the work of the check for NaN: the status flag is cleared before, and copied to the host afterwards. */
-    private static WorkList checked(WorkList kernels) {
-        return WorkList.of(KernelWork.tiny("fill of findings", 1))
-                .and(kernels)
-                .and(WorkList.of(KernelWork.tiny("findings to the host", 1)));
+    /** Returns the copy of what a check for NaN has found to the host, which waits for it. */
+    static WorkList findings() {
+        return WorkList.of(KernelWork.tiny("findings to the host", 1).waiting(1));
+    }
+
+    /**
+     * Adds the work of the check for NaN: before, the findings are cleared, and the host reads them afterwards; after,
+     * the kernels themselves test and set a status.
+     */
+    private static WorkList checked(Design design, WorkList kernels) {
+        return design == Design.AFTER
+                ? kernels
+                : WorkList.of(KernelWork.tiny("fill of findings", 1))
+                        .and(kernels)
+                        .and(findings());
     }
 }

@@ -37,6 +37,13 @@ record Gpu(
      */
     static final double GRAPH_NODE = 0.5e-6;
 
+    /**
+     * The time of a wait beyond that of the work that is waited for, an assumption: a kernel that does nothing takes
+     * 2.2 us per launch, and 6.6 us if the host waits after each (reference values for a P100 in ReFrame's
+     * cscs-checks/microbenchmarks/kernel_latency, github.com/reframe-hpc/reframe).
+     */
+    static final double WAIT = 5e-6;
+
     /** PCI Express 4.0 with 16 lanes: 16 GT/s, 128b/130b. */
     private static final double PCIE_4 = 31.5e9;
 

@@ -11,8 +11,8 @@ import org.fedcomuon.model.Network;
 
 /**
  * A performance model of a federated round on GPUs. The time of each kernel follows from a roofline, the longest time
- * that the peak rates allow for flops and bytes, plus an overhead for each launch. Nothing is measured, and no GPU is
- * needed.
+ * that the peak rates allow for flops and bytes, plus an overhead for each launch and each wait of the host. Nothing is
+ * measured, and no GPU is needed.
  */
 public final class GpuModel {
     /** The heading of all results. */
@@ -55,6 +55,7 @@ public final class GpuModel {
      * @param adaptation of meta learning
      * @param batch examples per gradient
      * @param schulzSteps the number of Newton-Schulz steps
+     * @param evaluation what is evaluated, and how often
      */
     @SuppressWarnings("exports") // only the command line uses it
     public record Experiment(
@@ -66,16 +67,63 @@ public final class GpuModel {
             int clients,
             int tau,
             long iterations,
-            int schulzSteps) {
+            int schulzSteps,
+            EvaluationWork.Plan evaluation) {
         GradientWork gradient() {
+            return gradient(adaptation);
+        }
+
+        private GradientWork gradient(Optional<Adaptation> how) {
             return network.parameters() > LARGE && batch > MORE
-                    ? GradientWork.extrapolated(network, data.inputs(), adaptation, FEW, MORE, batch)
-                    : GradientWork.recorded(network, data.inputs(), adaptation, batch);
+                    ? GradientWork.extrapolated(network, data.inputs(), how, FEW, MORE, batch)
+                    : GradientWork.recorded(network, data.inputs(), how, batch);
+        }
+
+        EvaluationWork evaluationWork() {
+            WorkList adapting = evaluation.episodes() == 0
+                    ? new WorkList(List.of())
+                    : gradient(Optional.empty()).work();
+            return EvaluationWork.recorded(network, data.inputs(), evaluation, adapting);
         }
     }
 
-    /** An experiment with one of the two methods. */
-    record Case(Experiment experiment, RoundWork work) {
+    /** The seconds of a run by what they are spent on. */
+    record RunTime(double steps, double masks, double evaluations) {
+        double all() {
+            return steps + masks + evaluations;
+        }
+    }
+
+    /** An experiment with one of the two methods, in the current design unless it says otherwise. */
+    record Case(Experiment experiment, RoundWork work, EvaluationWork evaluation) {
+        /**
+         * Returns the time of a run with evaluations. Masks that the host makes keep the GPU waiting, because a
+         * gradient needs them; evaluations do too.
+         */
+        RunTime runTime(Design design, Gpu gpu, int devices) {
+            WorkList round = WorkList.concat(work.in(design).round(devices).values());
+            return new RunTime(
+                    rounds() * round.seconds(gpu, false),
+                    design == Design.BEFORE ? maskSeconds(devices) : 0,
+                    experiment.evaluation().count(experiment.iterations()) * evaluation.seconds(design, gpu, devices));
+        }
+
+        /** Returns the launches per step on one of the devices, on average over a round. */
+        double launches(Design design, int devices) {
+            return (double) WorkList.concat(work.in(design).round(devices).values())
+                            .launches()
+                    / experiment.tau();
+        }
+
+        /** Returns the waits of libtorch per step on one of the devices. */
+        double torchWaits(Design design, int devices) {
+            return (double) work.in(design)
+                            .round(devices)
+                            .getOrDefault(RoundWork.Part.GRADIENT, new WorkList(List.of()))
+                            .waits()
+                    / experiment.tau();
+        }
+
         String method() {
             return work.reduced() ? "fedcomuon-vr" : "fedcomuon";
         }
@@ -132,16 +180,19 @@ public final class GpuModel {
     public GpuModel(List<Experiment> experiments) {
         for (Experiment experiment : experiments) {
             GradientWork gradient = experiment.gradient();
+            EvaluationWork evaluation = experiment.evaluationWork();
             for (boolean reduced : new boolean[] {false, true}) {
                 cases.add(new Case(
                         experiment,
                         new RoundWork(
+                                Design.CURRENT,
                                 experiment.network().layout(),
                                 gradient,
                                 reduced,
                                 experiment.clients(),
                                 experiment.tau(),
-                                experiment.schulzSteps())));
+                                experiment.schulzSteps()),
+                        evaluation));
             }
         }
     }
@@ -162,7 +213,10 @@ public final class GpuModel {
         all.put("label", LABEL);
         all.put("measured", false);
         all.put("graph_node_seconds", Gpu.GRAPH_NODE);
+        all.put("wait_seconds", Gpu.WAIT);
         all.put("mask_element_seconds", MASK_SECONDS);
+        all.put("host_flops_a_second", EvaluationWork.HOST_FLOPS);
+        all.put("design", Design.CURRENT.toString());
         all.put("gpus", Gpu.ALL.stream().map(GpuModel::json).toList());
         var list = new ArrayList<Map<String, Object>>();
         cases.forEach(each -> list.add(json(each)));
@@ -197,6 +251,15 @@ public final class GpuModel {
         entry.put("mask_elements_a_gradient", one.work().gradient().maskElements());
         entry.put("step_of_one_client", parts(one.work().step(1)));
         entry.put("step_launches", one.step().launches());
+        for (Design design : Design.values()) {
+            for (int devices : new int[] {1, 2}) {
+                var counts = new LinkedHashMap<String, Object>();
+                counts.put("launches", one.launches(design, devices));
+                counts.put("waits", one.work().in(design).waits(devices));
+                counts.put("libtorch_waits", one.torchWaits(design, devices));
+                entry.put("step_on_%d_%s".formatted(devices, design), counts);
+            }
+        }
         for (int devices : new int[] {1, 2}) {
             entry.put("round_on_%d".formatted(devices), parts(one.work().round(devices)));
             entry.put("variable_bytes_on_%d".formatted(devices), one.work().variableBytes(devices));
@@ -217,6 +280,15 @@ public final class GpuModel {
                 time.put("run_seconds_on_%d_tf32".formatted(devices), one.runSeconds(gpu, devices, true));
                 time.put("run_seconds_on_%d_as_graphs".formatted(devices), one.runSecondsAsGraphs(gpu, devices));
                 time.put("run_mask_seconds_on_%d".formatted(devices), one.maskSeconds(devices));
+                for (Design design : Design.values()) {
+                    RunTime run = one.runTime(design, gpu, devices);
+                    var parts = new LinkedHashMap<String, Object>();
+                    parts.put("step_seconds", run.steps());
+                    parts.put("mask_seconds", run.masks());
+                    parts.put("evaluation_seconds", run.evaluations());
+                    parts.put("seconds", run.all());
+                    time.put("run_on_%d_%s".formatted(devices, design), parts);
+                }
             }
             times.put(gpu.name(), time);
         }
@@ -233,6 +305,7 @@ public final class GpuModel {
             entry.put("link_bytes", work.linkBytes());
             entry.put("host_bytes", work.hostBytes());
             entry.put("launches", work.launches());
+            entry.put("waits", work.waits());
             for (Gpu gpu : Gpu.ALL) {
                 var time = new LinkedHashMap<String, Object>();
                 time.put("seconds", work.seconds(gpu, false));

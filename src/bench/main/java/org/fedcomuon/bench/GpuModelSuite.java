@@ -19,6 +19,15 @@ final class GpuModelSuite {
     /** The vocabulary of the whole of WikiText-2, on which the paper trains; the model reads no data. */
     private static final int VOCABULARY = 33_278;
 
+    /** Images that an evaluation predicts at once, if their activations are small. */
+    private static final int IMAGES_AT_ONCE = 250;
+
+    /** Images in the test set of MNIST. */
+    private static final int MNIST_TEST = 10_000;
+
+    /** The blocks of 128 words in the test text of WikiText-2, which has 245 569 words. */
+    private static final int TEXT_TEST = 245_569 / 128;
+
     private GpuModelSuite() {}
 
     static void run(PrintWriter out, Optional<Path> json) {
@@ -61,6 +70,31 @@ final class GpuModelSuite {
                 Integer.parseInt(c.text("clients")),
                 Integer.parseInt(c.text("tau")),
                 c.iterations(),
-                Integer.parseInt(c.text("schulzSteps")));
+                Integer.parseInt(c.text("schulzSteps")),
+                evaluation(c));
+    }
+
+    /** Returns what the objectives of the presets evaluate. */
+    private static EvaluationWork.Plan evaluation(Configuration c) {
+        int clients = c.integer("clients");
+        long every = c.integer("evaluateEvery");
+        int judged = c.integer("judgedTrain");
+        return switch (c.text("data")) {
+            // Every client's own images, and the test set.
+            case "mnist" ->
+                new EvaluationWork.Plan(
+                        every,
+                        c.integer("largest") + (clients - 1) * c.integer("others") + MNIST_TEST,
+                        IMAGES_AT_ONCE,
+                        0);
+            case "wikitext2" -> new EvaluationWork.Plan(every, clients * judged + TEXT_TEST, c.integer("batch"), 0);
+            // Two episodes of each client, of training and of test images, less those that are adapted to.
+            default ->
+                new EvaluationWork.Plan(
+                        every,
+                        clients * (judged + c.integer("testPerClient") - c.integer("batch")),
+                        IMAGES_AT_ONCE,
+                        2 * clients);
+        };
     }
 }

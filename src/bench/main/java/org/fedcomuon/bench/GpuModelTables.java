@@ -24,6 +24,7 @@ final class GpuModelTables {
         line("");
         gpus();
         sources();
+        designs();
         steps();
         rounds();
         runs();
@@ -90,10 +91,77 @@ final class GpuModelTables {
         }
     }
 
+    private void designs() {
+        int devices = 2;
+        line("");
+        line(
+                "Before and after, on %d GPUs. Launches and waits are those of one GPU per step, on average over a round; times are those of the whole run in fp32. The waits of our operations are checked against a trace, those of libtorch follow from the recorded operators:"
+                        .formatted(devices));
+        head(
+                2,
+                List.of(
+                        "preset",
+                        "method",
+                        "launches, before",
+                        "after",
+                        "our waits, before",
+                        "after",
+                        "libtorch's waits, before",
+                        "after"));
+        for (GpuModel.Case one : cases) {
+            var cells = new ArrayList<>(List.of(one.experiment().preset(), one.method()));
+            for (Design design : Design.values()) {
+                cells.add(figure(one.launches(design, devices)));
+            }
+            for (Design design : Design.values()) {
+                cells.add(figure(one.work().in(design).waits(devices)));
+            }
+            for (Design design : Design.values()) {
+                cells.add(figure(one.torchWaits(design, devices)));
+            }
+            row(cells);
+        }
+        head(
+                3,
+                List.of(
+                        "preset",
+                        "method",
+                        "GPUs",
+                        "steps, before",
+                        "masks by the host",
+                        "evaluations by the host",
+                        "run, before",
+                        "steps, after",
+                        "evaluations by the GPUs",
+                        "run, after",
+                        "before / after"));
+        for (GpuModel.Case one : cases) {
+            for (Gpu gpu : Gpu.ALL) {
+                GpuModel.RunTime before = one.runTime(Design.BEFORE, gpu, devices);
+                GpuModel.RunTime after = one.runTime(Design.AFTER, gpu, devices);
+                row(List.of(
+                        one.experiment().preset(),
+                        one.method(),
+                        "%d x %s".formatted(devices, gpu.name()),
+                        GpuModel.seconds(before.steps()),
+                        before.masks() == 0 ? "none" : GpuModel.seconds(before.masks()),
+                        GpuModel.seconds(before.evaluations()),
+                        GpuModel.seconds(before.all()),
+                        GpuModel.seconds(after.steps()),
+                        GpuModel.seconds(after.evaluations()),
+                        GpuModel.seconds(after.all()),
+                        String.format(Locale.ROOT, "%.1f", before.all() / after.all())));
+            }
+        }
+    }
+
     private void steps() {
         line("");
-        line("One step of one client in fp32, including launches, with the resource that takes most of the time:");
-        var head = new ArrayList<>(List.of("preset", "method", "part", "Gflop", "MB", "launches"));
+        line("Details of the design of this code, which is that %s.".formatted(Design.CURRENT));
+        line("");
+        line(
+                "One step of one client in fp32, including launches and waits, with the resource that takes most of the time:");
+        var head = new ArrayList<>(List.of("preset", "method", "part", "Gflop", "MB", "launches", "waits"));
         Gpu.ALL.forEach(gpu -> head.add(gpu.name()));
         head(3, head);
         for (GpuModel.Case one : cases) {
@@ -111,7 +179,8 @@ final class GpuModelTables {
                 name,
                 figure(work.flops() * 1e-9),
                 figure(work.bytes() * 1e-6),
-                Long.toString(work.launches())));
+                Long.toString(work.launches()),
+                Long.toString(work.waits())));
         for (Gpu gpu : Gpu.ALL) {
             cells.add("%s, %s".formatted(GpuModel.seconds(work.seconds(gpu, false)), work.bound(gpu, false)));
         }

@@ -64,12 +64,34 @@ record GradientWork(WorkList work, double maskElements, List<Integer> recorded) 
                             more, few, large.work.all().size(), small.work.all().size()));
         }
         double along = (batch - few) / (double) (more - few);
-        var all = new ArrayList<KernelWork>();
-        for (int i = 0; i < small.work.all().size(); i++) {
-            all.add(line(small.work.all().get(i), large.work.all().get(i), along));
-        }
         double masks = small.maskElements + along * (large.maskElements - small.maskElements);
-        return new GradientWork(new WorkList(all), masks, List.of(few, more));
+        return new GradientWork(line(small.work, large.work, along), masks, List.of(few, more));
+    }
+
+    /** Returns {@code a + along (b - a)}, operator by operator. */
+    static WorkList line(WorkList a, WorkList b, double along) {
+        var all = new ArrayList<KernelWork>();
+        for (int i = 0; i < a.all().size(); i++) {
+            all.add(line(a.all().get(i), b.all().get(i), along));
+        }
+        return new WorkList(all);
+    }
+
+    /**
+     * Returns the gradients of so many clients: one after the other, or by one pass, whose operators work for all
+     * clients, whose masks are made on the device, and which leaves its values there.
+     */
+    WorkList of(Design design, int clients) {
+        if (design == Design.BEFORE) {
+            return work.times(clients);
+        }
+        return new WorkList(work.all().stream()
+                .filter(each -> !each.name().equals(TorchWork.VALUE_TO_HOST))
+                .map(each -> each.name().equals(TorchWork.MASK)
+                        ? KernelWork.of("mask", each.launches(), 0, each.bytes())
+                        : each)
+                .map(each -> each.wider(clients).waiting(0))
+                .toList());
     }
 
     private static KernelWork line(KernelWork a, KernelWork b, double along) {
@@ -84,7 +106,8 @@ record GradientWork(WorkList work, double maskElements, List<Integer> recorded) 
                 a.bytes() + along * (b.bytes() - a.bytes()),
                 0,
                 a.hostBytes() + along * (b.hostBytes() - a.hostBytes()),
-                a.product());
+                a.product(),
+                a.waits());
     }
 
     private static List<TorchOperation> record(
@@ -112,16 +135,21 @@ record GradientWork(WorkList work, double maskElements, List<Integer> recorded) 
 
     private static Problem problem(Network network, Inputs inputs, Optional<Adaptation> adaptation, int batch) {
         int count = adaptation.isPresent() ? 2 * batch : batch;
-        Examples examples = switch (inputs) {
-            case Inputs.Images(int channels, int side) ->
-                new Examples(torch.zeros(count, channels, side, side), Tensor.create(new long[count]));
-            case Inputs.Words(int length) -> new Examples(words(count, length), words(count, length));
-        };
+        Examples examples = examples(inputs, count);
         List<int[]> shares = List.of(IntStream.range(0, count).toArray());
         var risk = new ExponentialRisk(1);
         return adaptation
                 .<Problem>map(step -> new MetaLearning(network, examples, shares, batch, step, risk))
                 .orElseGet(() -> new Classification(network, examples, shares, batch, risk));
+    }
+
+    /** Returns examples with arbitrary content. */
+    static Examples examples(Inputs inputs, int count) {
+        return switch (inputs) {
+            case Inputs.Images(int channels, int side) ->
+                new Examples(torch.zeros(count, channels, side, side), Tensor.create(new long[count]));
+            case Inputs.Words(int length) -> new Examples(words(count, length), words(count, length));
+        };
     }
 
     private static Tensor words(int count, int length) {

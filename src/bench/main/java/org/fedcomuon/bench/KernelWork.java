@@ -12,6 +12,7 @@ package org.fedcomuon.bench;
  * @param linkBytes from another GPU
  * @param hostBytes from the CPU's memory
  * @param product whether tensor cores can compute it in tf32
+ * @param waits how often the host waits for it
  */
 record KernelWork(
         String name,
@@ -21,12 +22,14 @@ record KernelWork(
         double bytes,
         double linkBytes,
         double hostBytes,
-        boolean product) {
+        boolean product,
+        long waits) {
     /** The resource that limits a piece of work. */
     enum Bound {
         COMPUTE,
         MEMORY,
         LAUNCHES,
+        WAITS,
         LINK,
         HOST;
 
@@ -37,27 +40,51 @@ record KernelWork(
     }
 
     static KernelWork of(String name, long launches, double flops, double bytes) {
-        return new KernelWork(name, launches, flops, 0, bytes, 0, 0, false);
+        return new KernelWork(name, launches, flops, 0, bytes, 0, 0, false, 0);
     }
 
     /** Returns the work of a matrix product or a convolution. */
     static KernelWork product(String name, long launches, double flops, double bytes) {
-        return new KernelWork(name, launches, flops, 0, bytes, 0, 0, true);
+        return new KernelWork(name, launches, flops, 0, bytes, 0, 0, true, 0);
     }
 
     /** Returns the work of a copy from the CPU's memory. */
     static KernelWork fromHost(String name, double bytes) {
-        return new KernelWork(name, 1, 0, 0, bytes, 0, bytes, false);
+        return new KernelWork(name, 1, 0, 0, bytes, 0, bytes, false, 0);
     }
 
     /** Returns the work of copies from another GPU. */
     static KernelWork fromPeer(String name, long launches, double bytes) {
-        return new KernelWork(name, launches, 0, 0, bytes, bytes, 0, false);
+        return new KernelWork(name, launches, 0, 0, bytes, bytes, 0, false, 0);
     }
 
     /** Returns work that is almost only a launch, such as a fill of a few bytes or a copy of a result to the host. */
     static KernelWork tiny(String name, long launches) {
         return of(name, launches, 0, 0);
+    }
+
+    /** Returns a wait of the host for everything before, without work of its own. */
+    static KernelWork wait(String name) {
+        return tiny(name, 0).waiting(1);
+    }
+
+    /** Returns this work, for which the host waits so often. */
+    KernelWork waiting(long count) {
+        return new KernelWork(name, launches, flops, longest, bytes, linkBytes, hostBytes, product, count);
+    }
+
+    /** Returns {@code count} times as much work in as many launches, and the same waits. */
+    KernelWork wider(double count) {
+        return new KernelWork(
+                name,
+                launches,
+                flops * count,
+                longest,
+                bytes * count,
+                linkBytes * count,
+                hostBytes * count,
+                product,
+                waits);
     }
 
     /** Returns this work {@code count} times. */
@@ -70,7 +97,8 @@ record KernelWork(
                 bytes * count,
                 linkBytes * count,
                 hostBytes * count,
-                product);
+                product,
+                Math.round(waits * count));
     }
 
     /** Returns the least time on one resource, in seconds; with {@code tf32}, products use tensor cores. */
@@ -80,6 +108,7 @@ record KernelWork(
             case COMPUTE -> Math.max(flops / peak, longest / (peak / gpu.multiprocessors()));
             case MEMORY -> bytes / gpu.bandwidth();
             case LAUNCHES -> launches * gpu.launch();
+            case WAITS -> waits * Gpu.WAIT;
             case LINK -> linkBytes / gpu.link();
             case HOST -> hostBytes / gpu.host();
         };

@@ -9,6 +9,7 @@ import org.fedcomuon.problem.Layout;
 /**
  * The work of a device in a round of FedCoMuon or FedCoMuon-VR, part by part.
  *
+ * @param design how the work is given to the device
  * @param layout of the parameters; d is 1
  * @param gradient one evaluation of one client
  * @param reduced whether it is FedCoMuon-VR, which evaluates twice
@@ -16,7 +17,8 @@ import org.fedcomuon.problem.Layout;
  * @param tau steps per round
  * @param schulzSteps of Newton-Schulz
  */
-record RoundWork(Layout layout, GradientWork gradient, boolean reduced, int clients, int tau, int schulzSteps) {
+record RoundWork(
+        Design design, Layout layout, GradientWork gradient, boolean reduced, int clients, int tau, int schulzSteps) {
     /** The parts of a step. */
     enum Part {
         GRADIENT,
@@ -38,9 +40,9 @@ record RoundWork(Layout layout, GradientWork gradient, boolean reduced, int clie
     /** Returns the work of a step for the given number of clients of one device. */
     Map<Part, WorkList> step(int own) {
         var parts = new EnumMap<Part, WorkList>(Part.class);
-        parts.put(Part.GRADIENT, gradient.work().times((double) own * evaluations()));
+        parts.put(Part.GRADIENT, gradient.of(design, own).times(evaluations()));
         parts.put(Part.TRACK, track(own));
-        parts.put(Part.ORTHOGONALIZE, MuonWork.step(layout, own, schulzSteps));
+        parts.put(Part.ORTHOGONALIZE, MuonWork.step(design, layout, own, schulzSteps));
         return parts;
     }
 
@@ -54,8 +56,10 @@ record RoundWork(Layout layout, GradientWork gradient, boolean reduced, int clie
         var parts = new EnumMap<Part, WorkList>(Part.class);
         parts.put(Part.GRADIENT, step.get(Part.GRADIENT).times(tau));
         // At the end the weights are checked.
-        parts.put(Part.TRACK, step.get(Part.TRACK).times(tau).and(FusedWork.allFinite((double) own * layout.length())));
-        WorkList first = MuonWork.step(layout, 1, schulzSteps);
+        parts.put(
+                Part.TRACK,
+                step.get(Part.TRACK).times(tau).and(FusedWork.allFinite(design, (double) own * layout.length())));
+        WorkList first = MuonWork.step(design, layout, 1, schulzSteps);
         if (own > 1) {
             first = first.and(FusedWork.ema((double) (own - 1) * layout.length()));
         }
@@ -69,28 +73,49 @@ record RoundWork(Layout layout, GradientWork gradient, boolean reduced, int clie
         return reduced ? 2 : 1;
     }
 
+    /** Returns the same work in another design. */
+    RoundWork in(Design other) {
+        return new RoundWork(other, layout, gradient, reduced, clients, tau, schulzSteps);
+    }
+
+    /**
+     * Returns how often the host waits for our operations in a step, on average over a round on one of the devices, and
+     * without what libtorch waits for.
+     */
+    double waits(int devices) {
+        Map<Part, WorkList> round = round(devices);
+        return (double) (WorkList.concat(round.values()).waits()
+                        - round.get(Part.GRADIENT).waits())
+                / tau;
+    }
+
     /** Returns the work of trackers and momentum, and of the check for NaN in the values of the clients. */
     private WorkList track(int own) {
         double n = (double) own * layout.length();
         WorkList value = WorkList.of(KernelWork.fromHost("values from the host", 4.0 * own));
+        WorkList ready = WorkList.of(KernelWork.wait("the weights are complete"));
         WorkList ask = WorkList.of(KernelWork.tiny("values to the host", 1));
-        WorkList evaluated = value.and(FusedWork.allFinite(own)).and(FusedWork.allFinite(n));
-        WorkList outer = ask.and(value).and(FusedWork.allFinite(own));
+        WorkList asked = WorkList.of(KernelWork.wait("the values are on the host"));
+        WorkList evaluated = value.and(FusedWork.allFinite(design, own)).and(FusedWork.allFinite(design, n));
+        WorkList outer = ask.and(value).and(FusedWork.allFinite(design, own));
         if (!reduced) {
-            return WorkList.concat(List.of(evaluated, FusedWork.ema(own), outer, FusedWork.compose(n, 1)));
+            return WorkList.concat(
+                    List.of(ready, evaluated, FusedWork.ema(own), asked, outer, FusedWork.compose(n, 1)));
         }
         return WorkList.concat(List.of(
+                ready,
                 evaluated,
                 evaluated,
                 FusedWork.ema(own), // u' = u
                 FusedWork.storm(own), // u'
+                asked, // of both
                 outer,
                 outer,
                 FusedWork.ema(own), // u = u'
                 FusedWork.storm(own), // v
-                FusedWork.project(own),
+                FusedWork.project(design, own),
                 FusedWork.storm(n), // H
-                FusedWork.projectCompose(n, 1),
+                FusedWork.projectCompose(design, n, 1),
                 FusedWork.ema(n))); // Wold = W
     }
 

@@ -50,7 +50,11 @@ final class TorchWork {
     /** Copies of a tensor without dimensions, which is a scalar argument of an operator. */
     private static final Set<String> SCALAR_COPIES = Set.of("aten::copy_", "aten::_to_copy", "aten::to");
 
-    private static final String SCALAR_TO_HOST = "aten::_local_scalar_dense";
+    /** The name of the work of bringing a value to the host, which waits for it. */
+    static final String VALUE_TO_HOST = "aten::_local_scalar_dense";
+
+    /** The name of the work of bringing a dropout mask from the host. */
+    static final String MASK = "dropout mask from the host";
 
     private final List<KernelWork> work = new ArrayList<>();
 
@@ -64,7 +68,7 @@ final class TorchWork {
         var all = new TorchWork();
         for (TorchOperation operation : recorded) {
             if (isFromHost(operation)) {
-                all.work.add(KernelWork.fromHost("copy from the host", outputBytes(operation)));
+                all.work.add(fromHost(operation));
             } else {
                 all.add(operation);
             }
@@ -82,6 +86,18 @@ final class TorchWork {
                 .filter(made -> made.elementBytes() == 1)
                 .mapToLong(TorchOperation.Operand::elements)
                 .sum();
+    }
+
+    /**
+     * Returns the copy of a tensor that is made on the host. The host waits for it (PyTorch's
+     * aten/src/ATen/native/cuda/Copy.cu: a copy that is not non_blocking ends with a synchronization), except where it
+     * is the indices of the examples, which are selected on the host.
+     */
+    private static KernelWork fromHost(TorchOperation operation) {
+        boolean selected = operation.name().equals("aten::index_select");
+        boolean mask = operation.outputs().stream().allMatch(made -> made.elementBytes() == 1);
+        return KernelWork.fromHost(mask ? MASK : "copy from the host", outputBytes(operation))
+                .waiting(selected || mask ? 1 : 0);
     }
 
     /** Returns whether an operation makes a tensor on the host. The program fills uninitialized tensors itself. */
@@ -103,7 +119,7 @@ final class TorchWork {
 
     private static boolean isFree(TorchOperation operation) {
         String name = operation.name();
-        if (name.equals(SCALAR_TO_HOST)) {
+        if (name.equals(VALUE_TO_HOST)) {
             return false;
         }
         return operation.outputs().isEmpty()
@@ -157,7 +173,7 @@ final class TorchWork {
                 double again = (launches - 1) * (double) in.get(0).bytes(); // each reads the incoming gradient
                 yield KernelWork.product(operation.name(), launches, products * one + bias, bytes + again);
             }
-            case SCALAR_TO_HOST -> KernelWork.tiny(operation.name(), 1);
+            case VALUE_TO_HOST -> KernelWork.tiny(operation.name(), 1).waiting(1);
             default ->
                 KernelWork.of(
                         operation.name(),

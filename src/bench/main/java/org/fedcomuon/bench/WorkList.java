@@ -53,17 +53,21 @@ record WorkList(List<KernelWork> all) {
         return all.stream().mapToLong(KernelWork::launches).sum();
     }
 
+    long waits() {
+        return all.stream().mapToLong(KernelWork::waits).sum();
+    }
+
     /** Returns the least time on the GPU without launches. */
     double busy(Gpu gpu, boolean tf32) {
         return all.stream().mapToDouble(work -> work.busy(gpu, tf32)).sum();
     }
 
-    /** Returns the time of work and launches without overlap. */
+    /** Returns the time of work, launches and waits without overlap. */
     double seconds(Gpu gpu, boolean tf32) {
-        return busy(gpu, tf32) + launches() * gpu.launch();
+        return busy(gpu, tf32) + launches() * gpu.launch() + waits() * Gpu.WAIT;
     }
 
-    /** Returns the time as one graph: one launch for all, and a smaller overhead for each piece of work. */
+    /** Returns the time as one graph: one launch for all, a smaller overhead for each piece of work, and no wait. */
     double secondsAsGraph(Gpu gpu, boolean tf32) {
         return all.isEmpty() ? 0 : busy(gpu, tf32) + gpu.launch() + launches() * Gpu.GRAPH_NODE;
     }
@@ -75,6 +79,7 @@ record WorkList(List<KernelWork> all) {
             spent.merge(work.scarcest(gpu, tf32), work.busy(gpu, tf32), Double::sum);
         }
         spent.put(KernelWork.Bound.LAUNCHES, launches() * gpu.launch());
+        spent.put(KernelWork.Bound.WAITS, waits() * Gpu.WAIT);
         return spent.entrySet().stream()
                 .max(Map.Entry.comparingByValue())
                 .orElseThrow()

@@ -115,14 +115,18 @@ class GpuModelTest {
                 .isEqualTo(5 * 2.0 * (7260 * 256 + 7260 * 120 + 120 * 256 * 120))
                 .isEqualTo(MuonWork.small(256, 120, 5));
         // cuBLAS works both triangles out.
-        WorkList large = MuonWork.large(1024, 768, 3, 5);
+        WorkList large = MuonWork.large(Design.BEFORE, 1024, 768, 3, 5);
         assertThat(products(large)).isEqualTo(3 * 5 * 2.0 * (768L * 768 * 1024 * 2 + 768L * 768 * 768));
         assertThat(large.launches()).isEqualTo(5 + 5 * (3 * 3 + 2) + 3 + 1);
+        assertThat(large.waits()).isEqualTo(2);
+        WorkList unchecked = MuonWork.large(Design.AFTER, 1024, 768, 3, 5);
+        assertThat(unchecked.launches()).isEqualTo(3 + 5 * (3 * 3 + 2) + 1 + 1);
+        assertThat(unchecked.waits()).isZero();
     }
 
     @Test
     void theLongestMatrixHoldsTheSmallKernelUp() {
-        KernelWork kernel = MuonWork.step(new LeNet().layout(), 10, 5).all().stream()
+        KernelWork kernel = MuonWork.step(Design.BEFORE, new LeNet().layout(), 10, 5).all().stream()
                 .filter(each -> each.name().equals("fcm_k_newton_schulz"))
                 .findFirst()
                 .orElseThrow();
@@ -146,7 +150,16 @@ class GpuModelTest {
 
     private static GpuModel digits() {
         return new GpuModel(List.of(new GpuModel.Experiment(
-                "digits", new LeNet(), GpuModel.Data.DIGITS, Optional.empty(), 20, 10, 5, 500, 5)));
+                "digits",
+                new LeNet(),
+                GpuModel.Data.DIGITS,
+                Optional.empty(),
+                20,
+                10,
+                5,
+                500,
+                5,
+                new EvaluationWork.Plan(25, 15_180, 250, 0))));
     }
 
     @Test
@@ -193,6 +206,65 @@ class GpuModelTest {
         assertThat(product.busy(gpu, true)).isEqualTo(1e12 / 156e12);
         assertThat(WorkList.of(KernelWork.fromPeer("average", 1, 1e9)).bound(gpu, false))
                 .isEqualTo(KernelWork.Bound.LINK);
+    }
+
+    @Test
+    void waitsOfAStepByHand() {
+        List<GpuModel.Case> cases = digits().cases();
+        for (GpuModel.Case one : cases) {
+            RoundWork before = one.work().in(Design.BEFORE);
+            RoundWork after = one.work().in(Design.AFTER);
+            // For weights and values; of value, gradient and outer gradient, of which VR has two each and two norms;
+            // of the small matrices; of four vectors; and of W once in five steps.
+            int looked = one.work().reduced() ? 2 * 3 + 2 : 3;
+            for (int devices : new int[] {1, 2}) {
+                assertThat(before.waits(devices)).isCloseTo(2 + looked + 1 + 4 + 0.2, within(1e-12));
+                assertThat(after.waits(devices)).isEqualTo(2);
+            }
+            // Images, labels and the value of each evaluation of each client.
+            int evaluations = one.work().reduced() ? 2 : 1;
+            assertThat(one.torchWaits(Design.BEFORE, 1)).isEqualTo(10 * evaluations * 3);
+            assertThat(one.torchWaits(Design.BEFORE, 2)).isEqualTo(5 * evaluations * 3);
+            assertThat(one.torchWaits(Design.AFTER, 1)).isZero();
+        }
+    }
+
+    @Test
+    void afterwardsLaunchesDoNotGrowWithTheClientsAndTheWorkDoes() {
+        GradientWork gradient = GradientWork.recorded(new LeNet(), DIGITS, Optional.empty(), 20);
+        WorkList one = gradient.of(Design.AFTER, 1);
+        WorkList ten = gradient.of(Design.AFTER, 10);
+        assertThat(ten.launches())
+                .isEqualTo(one.launches())
+                .isEqualTo(gradient.work().launches() - 1);
+        assertThat(ten.flops()).isCloseTo(10 * one.flops(), within(EXACT * ten.flops()));
+        assertThat(ten.flops()).isCloseTo(gradient.of(Design.BEFORE, 10).flops(), within(EXACT * ten.flops()));
+        // squares, norms and step of all vectors, and two launches for all small matrices
+        assertThat(MuonWork.step(Design.AFTER, new LeNet().layout(), 10, 5).launches())
+                .isEqualTo(5);
+    }
+
+    @Test
+    void masksThatTheDeviceMakesDoNotCrossTheBus() {
+        var network = new LanguageModel(new LanguageModel.Sizes(50, 8, 2, 16, 2, 24, 0.1));
+        GradientWork gradient = GradientWork.recorded(network, new GradientWork.Inputs.Words(8), Optional.empty(), 3);
+        double masks = gradient.of(Design.BEFORE, 1).hostBytes()
+                - gradient.of(Design.AFTER, 1).hostBytes();
+        assertThat(masks).isEqualTo(gradient.maskElements());
+    }
+
+    @Test
+    void anEvaluationByHand() {
+        GpuModel.Case one = digits().cases().getFirst();
+        double image = 2.0 * (6 * 24 * 24 * 25 + 16 * 8 * 8 * 6 * 25 + 120 * 256 + 10 * 120);
+        assertThat(products(one.evaluation().all())).isCloseTo(15_180 * image, within(EXACT * 15_180 * image));
+        assertThat(one.experiment().evaluation().count(500)).isEqualTo(21);
+        GpuModel.RunTime before = one.runTime(Design.BEFORE, Gpu.A100, 2);
+        assertThat(before.evaluations()).isEqualTo(21 * one.evaluation().all().flops() / EvaluationWork.HOST_FLOPS);
+        assertThat(before.steps()).isEqualTo(one.runSeconds(Gpu.A100, 2, false));
+        GpuModel.RunTime after = one.runTime(Design.AFTER, Gpu.A100, 2);
+        assertThat(after.steps()).isLessThan(before.steps());
+        assertThat(after.masks()).isZero();
     }
 
     @Test

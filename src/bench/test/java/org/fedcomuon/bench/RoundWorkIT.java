@@ -9,6 +9,9 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.fedcomuon.device.NewtonSchulzSpec;
+import org.fedcomuon.experiment.Configuration;
+import org.fedcomuon.experiment.Preset;
 import org.fedcomuon.federation.Federation;
 import org.fedcomuon.linalg.Coefficients;
 import org.fedcomuon.linalg.NewtonSchulz;
@@ -24,13 +27,15 @@ import org.fedcomuon.problem.Loss;
 import org.fedcomuon.problem.Problem;
 import org.fedcomuon.problem.Risk;
 import org.fedcomuon.testing.Simulator;
+import org.fedcomuon.testing.Slow;
 import org.fedcomuon.testing.TestDevices;
 import org.fedcomuon.testing.Trace;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
-/** The launches of a round that the model counts are those that simulated GPUs are given. */
+/** The launches of a round that the model counts, and the waits, are those of simulated GPUs. */
 class RoundWorkIT {
     private static final int CLIENTS = 4;
     private static final int TAU = 3;
@@ -48,14 +53,16 @@ class RoundWorkIT {
 
     @ParameterizedTest
     @CsvSource({"false, 1", "false, 2", "true, 1", "true, 2"})
-    void launchesAreThoseOfARound(boolean reduced, int devices) throws Exception {
+    void launchesAndWaitsAreThoseOfARound(boolean reduced, int devices) throws Exception {
         assumeTrue(TestDevices.simulated().findAny().isPresent(), "the simulated devices have not been built");
         // What the second round adds: the first one has to begin, and the last one to end.
-        Map<String, Long> round = traced(reduced, devices, 3);
-        traced(reduced, devices, 2).forEach((kernel, count) -> round.merge(kernel, -count, Long::sum));
+        Trace three = traced(LAYOUT, reduced, devices, 3);
+        Trace two = traced(LAYOUT, reduced, devices, 2);
+        Map<String, Long> round = three.launches(0);
+        two.launches(0).forEach((kernel, count) -> round.merge(kernel, -count, Long::sum));
 
         var gradient = new GradientWork(new WorkList(List.of()), 0, List.of());
-        var work = new RoundWork(LAYOUT, gradient, reduced, CLIENTS, TAU, STEPS);
+        var work = new RoundWork(Design.CURRENT, LAYOUT, gradient, reduced, CLIENTS, TAU, STEPS);
         var expected = new TreeMap<String, Long>();
         for (KernelWork each : WorkList.concat(work.round(devices).values()).all()) {
             if (each.name().startsWith("fcm_k_")) {
@@ -64,10 +71,41 @@ class RoundWorkIT {
         }
         round.values().removeIf(count -> count == 0);
         assertThat(round).isEqualTo(expected);
+        // The gradients are of the host, so that all waits are ours.
+        assertThat(three.waits(0).size() - two.waits(0).size())
+                .isEqualTo(Math.toIntExact(Math.round(TAU * work.waits(devices))));
     }
 
-    /** How often each kernel was given to the first device in a run of so many rounds. */
-    private Map<String, Long> traced(boolean reduced, int devices, int rounds) throws Exception {
+    /** With all blocks of the models of the presets, which are as small as their operations allow. */
+    @Slow
+    @ParameterizedTest
+    @ValueSource(strings = {"mnist-robust", "cifar-maml-cnn", "cifar-maml-vit", "wikitext2-robust"})
+    void waitsAreThoseOfThePresets(String preset) throws Exception {
+        assumeTrue(TestDevices.simulated().findAny().isPresent(), "the simulated devices have not been built");
+        Layout layout = Configuration.of(Preset.load(preset), Map.of())
+                .network(preset.startsWith("wikitext2") ? 33_278 : 10)
+                .layout();
+        Layout narrow =
+                Layout.of(layout.blocks().stream().map(RoundWorkIT::narrow).toArray(Block[]::new));
+        int round = traced(narrow, false, 1, 3).waits(0).size()
+                - traced(narrow, false, 1, 2).waits(0).size();
+        var gradient = new GradientWork(new WorkList(List.of()), 0, List.of());
+        var work = new RoundWork(Design.CURRENT, layout, gradient, false, CLIENTS, TAU, STEPS);
+        assertThat(round).isEqualTo(Math.toIntExact(Math.round(TAU * work.waits(1))));
+    }
+
+    /** Returns a small block that takes the same operations. */
+    private static Block narrow(Block block) {
+        if (block.update() == Block.Update.VECTOR) {
+            return Block.vector(block.name(), 3);
+        }
+        boolean large = Math.min(block.rows(), block.cols()) > NewtonSchulzSpec.longestSide();
+        int side = large ? NewtonSchulzSpec.longestSide() + 1 : 4;
+        return Block.matrix(block.name(), side, side + 1);
+    }
+
+    /** What the devices were given in a run of so many rounds. */
+    private Trace traced(Layout layout, boolean reduced, int devices, int rounds) throws Exception {
         Path file = directory.resolve("trace-%d".formatted(rounds));
         var names = new ArrayList<String>();
         for (int i = 0; i < devices; i++) {
@@ -75,17 +113,17 @@ class RoundWorkIT {
         }
         Simulator.traced(
                 file,
-                () -> Federation.of(problem(), method(reduced))
+                () -> Federation.of(problem(layout), method(reduced))
                         .devices(names.toArray(String[]::new))
                         .iterations((long) rounds * TAU)
                         .tau(TAU)
                         .seed(1)
                         .build()
                         .run());
-        return Trace.read(file).launches(0);
+        return Trace.read(file);
     }
 
-    private static Problem problem() {
+    private static Problem problem(Layout layout) {
         Loss loss = (xi, w, gradient) -> {
             Floats values = gradient.values();
             for (long i = 0; i < values.length(); i++) {
@@ -93,7 +131,7 @@ class RoundWorkIT {
             }
             return 1;
         };
-        return Problem.ofLosses(LAYOUT, Collections.nCopies(CLIENTS, loss), Risk.mean());
+        return Problem.ofLosses(layout, Collections.nCopies(CLIENTS, loss), Risk.mean());
     }
 
     private static Method method(boolean reduced) {

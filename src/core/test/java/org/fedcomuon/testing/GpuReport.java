@@ -30,6 +30,7 @@ public final class GpuReport {
     private final List<Map<String, Object>> accuracy = new ArrayList<>();
     private final List<Map<String, Object>> memory = new ArrayList<>();
     private final List<Map<String, Object>> speed = new ArrayList<>();
+    private final List<Map<String, Object>> steps = new ArrayList<>();
     private final List<Map<String, Object>> failures = new ArrayList<>();
     private final TreeMap<String, Integer> skips = new TreeMap<>();
     private int passed;
@@ -61,6 +62,25 @@ public final class GpuReport {
     public synchronized void operations(String device, String what, double operations, double seconds) {
         speed.add(entry(
                 device, what, "seconds", seconds, "operations", operations, "gigaflops", operations / seconds * 1e-9));
+    }
+
+    /** The launches of a device and the waits of the host for it, per step of a federation. */
+    public record StepCounts(double launches, double waits) {}
+
+    /**
+     * How long a step of a federation takes; only a simulated device is traced, so that its launches can be counted.
+     */
+    public synchronized void step(String device, String what, double seconds, Optional<StepCounts> counts) {
+        String unknown = "not counted";
+        steps.add(entry(
+                device,
+                what,
+                "seconds",
+                seconds,
+                "launches",
+                counts.<Object>map(StepCounts::launches).orElse(unknown),
+                "waits",
+                counts.<Object>map(StepCounts::waits).orElse(unknown)));
     }
 
     private Map<String, Object> entry(String device, String what, Object... fields) {
@@ -104,6 +124,7 @@ public final class GpuReport {
         all.put("accuracy", accuracy);
         all.put("memory", memory);
         all.put("speed", speed);
+        all.put("steps", steps);
         return all;
     }
 

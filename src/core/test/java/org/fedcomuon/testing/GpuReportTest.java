@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Optional;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -20,6 +21,8 @@ class GpuReportTest {
         report.memory("cpu:1", "compose", 4000, 9000);
         report.bytes("cpu:1", "triad", 3_000_000_000L, 0.5);
         report.operations("cpu:1", "newton-schulz", 4e9, 0.25);
+        report.step("cpu:1", "a federation", 0.125, Optional.of(new GpuReport.StepCounts(40, 2.5)));
+        report.step("cpu:1", "the same", 0.25, Optional.empty());
         report.passed();
         report.passed();
         report.failed("ema()", new AssertionError("off by one"));
@@ -50,6 +53,11 @@ class GpuReportTest {
         assertThat(json.get("speed").get(0).get("gigabytes_per_second").asDouble())
                 .isEqualTo(6);
         assertThat(json.get("speed").get(1).get("gigaflops").asDouble()).isEqualTo(16);
+        JsonNode traced = json.get("steps").get(0);
+        assertThat(traced.get("seconds").asDouble()).isEqualTo(0.125);
+        assertThat(traced.get("launches").asDouble()).isEqualTo(40);
+        assertThat(traced.get("waits").asDouble()).isEqualTo(2.5);
+        assertThat(json.get("steps").get(1).get("waits").asString()).isEqualTo("not counted");
         assertThat(json.get("accuracy").get(0).get("device").asString()).isEqualTo("cpu:1");
     }
 
@@ -57,7 +65,7 @@ class GpuReportTest {
     void everyFieldIsExplained() throws Exception {
         String page = Files.readString(Repository.root().resolve("docs/gpu-report.md"));
         written().propertyNames().forEach(field -> assertThat(page).contains("`" + field + "`"));
-        for (String section : new String[] {"tests", "accuracy", "memory", "speed"}) {
+        for (String section : new String[] {"tests", "accuracy", "memory", "speed", "steps"}) {
             JsonNode entries = written().get(section);
             for (JsonNode entry : entries.isArray() ? entries : java.util.List.of(entries)) {
                 entry.propertyNames()
