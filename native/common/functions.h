@@ -20,6 +20,7 @@
     X(newton_schulz_small)            \
     X(normalize)                      \
     X(rearrange)                      \
+    X(dropout_mask)                   \
     X(multiply_workspace)             \
     X(multiply)                       \
     X(triad)
