@@ -138,7 +138,7 @@ final class DeviceJudge implements DeviceEvaluator, AutoCloseable {
                 own.stream().map(tensor -> bring.apply(at, tensor)).toList();
         long bytes = 0;
         for (int i = 0; i < own.size(); i++) {
-            if (brought.get(i) == own.get(i)) {
+            if (brought.get(i).is_same(own.get(i))) {
                 return own; // the memory of the device is the host's
             }
             bytes += brought.get(i).nbytes();
