@@ -10,6 +10,9 @@ namespace {
 
 int64_t hull(const Extent &e) { return (e.count - 1) * e.stride + e.length; }
 
+// No processor has addresses of more than 57 bits.
+constexpr int64_t kAddressSpace = int64_t{1} << 57;
+
 // True for one piece, or for one piece that all clients share (stride 0).
 bool single(const Extent &e) { return e.count == 1 || e.stride == 0; }
 
@@ -77,7 +80,7 @@ Arguments &Arguments::batch(const char *name, const void *base, int64_t clients,
     int64_t end = 0;
     if (clients == 1) stride = 0;  // the stride of a single client is irrelevant
     require(stride >= 0 && product(clients - 1, stride, &reach) && sum(reach, n, &reach) &&
-                product(reach, element_bytes, &reach) && sum(static_cast<int64_t>(address), reach, &end),
+                product(reach, element_bytes, &reach) && reach <= kAddressSpace && sum(static_cast<int64_t>(address), reach, &end),
             "%s with %" PRId64 " clients, %" PRId64 " elements and stride %" PRId64 " does not fit the address space", name,
             clients, n, stride);
     if (!ok()) return *this;

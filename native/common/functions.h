@@ -25,6 +25,7 @@
     X(newton_schulz_small)            \
     X(normalize)                      \
     X(rearrange)                      \
+    X(dropout_mask)                   \
     X(multiply_workspace)             \
     X(multiply)                       \
     X(triad)

@@ -477,6 +477,20 @@ fcm_status fcm_rearrange(fcm_context *context, int64_t clients, int64_t rows, in
                                    y_stride, y_row, y_col);
 }
 
+fcm_status fcm_dropout_mask(fcm_context *context, int64_t clients, int64_t n, int32_t left, const uint64_t *seeds,
+                            uint8_t *mask, int64_t mask_stride, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        const int64_t used = n > 0 ? clients : 0;
+        arguments.sizes(clients, n)
+            .require(left >= 0 && left <= 65536, "left = %d is outside [0, 65536]", left)
+            .batch("seeds", seeds, 1, used, used, sizeof(uint64_t), false)
+            .batch("mask", mask, clients, n, mask_stride, sizeof(uint8_t), true)
+            .disjoint();
+        return clients > 0 && n > 0;
+    };
+    return enter<entry::dropout_mask>(context, error, check, clients, n, left, seeds, mask, mask_stride);
+}
+
 fcm_status fcm_multiply_workspace(const fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int64_t depth,
                                   int64_t *bytes, fcm_error *error) {
     const auto check = [&](Arguments &arguments) {

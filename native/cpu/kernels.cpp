@@ -264,6 +264,33 @@ void keep_magnitudes(int64_t n, uint32_t least, const float *x, float *y) {
     }
 }
 
+// The 16 bits of an element of a mask, within a number of the generator.
+typedef uint16_t Part __attribute__((may_alias));
+
+void dropout_mask(int64_t n, int32_t left, uint64_t state, uint8_t *__restrict mask) {
+    static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the lowest bits come first");
+    constexpr int64_t kNumbers = 64;
+    constexpr int64_t kParts = 4 * kNumbers;
+    if (left == 0) {
+        std::memset(mask, 0, static_cast<size_t>(n));
+        return;
+    }
+    const auto last = static_cast<uint16_t>(left - 1);
+    alignas(64) uint64_t numbers[kNumbers];
+    const Part *parts = reinterpret_cast<const Part *>(numbers);
+    for (int64_t start = 0; start < n; start += kParts) {
+        for (int64_t i = 0; i < kNumbers; ++i) {
+            uint64_t z = state + static_cast<uint64_t>(i + 1) * kSplitMixStep;
+            z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+            z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+            numbers[i] = z ^ (z >> 31);
+        }
+        state += kNumbers * kSplitMixStep;
+        const int64_t length = n - start < kParts ? n - start : kParts;
+        for (int64_t j = 0; j < length; ++j) mask[start + j] = parts[j] <= last ? 1 : 0;
+    }
+}
+
 void average(int64_t clients, int64_t n, const double *weights, double total, float *x, int64_t stride) {
     alignas(64) double sum[kStrip];
     alignas(64) float mean[kStrip];
@@ -353,6 +380,7 @@ const Kernels &FCM_JOIN(kernels_, FCM_ISA)() {
                                    FCM_JOIN(product_mirror_, FCM_ISA),
                                    scale,
                                    adaptive_step,
+                                   dropout_mask,
                                    count_digits,
                                    find_magnitude,
                                    keep_magnitudes};

@@ -67,6 +67,9 @@ struct Digit {
 constexpr Digit kMagnitudeDigits[] = {{20, 11}, {10, 10}, {0, 10}};
 constexpr int64_t kDigitValues = int64_t{1} << 11;  // values of the widest digit
 
+// The step of the state of SplitMix64, whose numbers are therefore known by their position.
+constexpr uint64_t kSplitMixStep = 0x9e3779b97f4a7c15u;
+
 struct Kernels {
     // y = a x + keep y
     void (*ema)(int64_t n, float a, float keep, const float *x, float *y);
@@ -109,6 +112,10 @@ struct Kernels {
     void (*scale)(int64_t n, double factor, const float *x, float *y);
 
     void (*adaptive_step)(int64_t n, const AdaptiveStep &s, const float *delta, float *m, float *v, float *w);
+
+    // mask[j] = 1 where 16 bits of the generator SplitMix64, which has the state `state`, are a number below `left`; one of its
+    // numbers serves four elements
+    void (*dropout_mask)(int64_t n, int32_t left, uint64_t state, uint8_t *mask);
 
     // counts[i] += the number of elements whose magnitude has the value i in this digit and the bits `above` above it
     void (*count_digits)(int64_t n, Digit digit, uint32_t above, const float *x, uint32_t *counts);

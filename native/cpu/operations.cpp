@@ -180,6 +180,16 @@ fcm_status device::require_finite(fcm_context *context, int64_t clients, int64_t
     return fail_computed(function, {place.client, -1, -1, of + place.client * of_stride}, error);
 }
 
+fcm_status device::dropout_mask(fcm_context *context, int64_t clients, int64_t n, int32_t left, const uint64_t *seeds,
+                                uint8_t *mask, int64_t mask_stride, fcm_error *) {
+    static_assert(kSumPiece % 4 == 0, "a piece begins with a number of the generator");
+    for_pieces(context, clients, n, [&](int64_t k, int64_t start, int64_t length, int64_t) {
+        const uint64_t state = seeds[k] + static_cast<uint64_t>(start / 4) * kSplitMixStep;
+        context->kernels.dropout_mask(length, left, state, mask + k * mask_stride + start);
+    });
+    return FCM_OK;
+}
+
 fcm_status device::triad(fcm_context *context, int64_t n, float s, const float *b, const float *c, float *a,
                          int32_t non_temporal, fcm_error *) {
     const auto kernel = non_temporal != 0 ? context->kernels.triad_non_temporal : context->kernels.triad;

@@ -14,8 +14,8 @@
  *  - Nothing is allocated inside an operation. Those that need room say how much by a query, and take it
  *    as (workspace, workspace_bytes); its contents need not survive between calls.
  *  - Results do not depend on the number of threads: sums run in a fixed order.
- *  - Operands, norms and workspaces among them, are memory of the context. Tables of blocks, coefficients, weights and
- *    places for answers are host memory, and the caller's again when the call returns.
+ *  - Operands, norms and workspaces among them, are memory of the context. Tables of blocks, coefficients, weights, seeds
+ *    and places for answers are host memory, and the caller's again when the call returns.
  *  - A context serves one thread at a time. Allocating and freeing buffers may happen on any thread, and any thread may
  *    copy from its buffers to a context of its own by fcm_copy.
  *  - When an argument is refused, nothing has been written.
@@ -352,6 +352,15 @@ FCM_API fcm_status fcm_normalize(fcm_context *context, int64_t clients, int64_t 
 FCM_API fcm_status fcm_rearrange(fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int32_t element_bytes,
                                  const void *x, int64_t x_stride, int64_t x_row, int64_t x_col, void *y, int64_t y_stride,
                                  int64_t y_row, int64_t y_col, fcm_error *error);
+
+/*
+ * mask[j] = 1 with probability left / 65536, otherwise 0, for every client: which elements dropout leaves out. Element j has
+ * 16 bits of its own, bits 16 (j mod 4) and up of draw j / 4 of SplitMix64 from the client's seed, and is 1 where they are a
+ * number below left. Draw i is the i-th nextLong() of Java's SplittableRandom(seed), counted from 0, so that every device and
+ * a host give the same masks. 0 <= left <= 65536; seeds are in host memory, one per client.
+ */
+FCM_API fcm_status fcm_dropout_mask(fcm_context *context, int64_t clients, int64_t n, int32_t left, const uint64_t *seeds,
+                                    uint8_t *mask, int64_t mask_stride, fcm_error *error);
 
 FCM_API fcm_status fcm_multiply_workspace(const fcm_context *context, int64_t clients, int64_t rows, int64_t cols,
                                           int64_t depth, int64_t *bytes, fcm_error *error);

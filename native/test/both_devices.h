@@ -114,7 +114,9 @@ class Operand {
     static constexpr int64_t kAfter = 8;
 
     static T guard(size_t i) {
-        if constexpr (sizeof(T) == sizeof(uint32_t)) {
+        if constexpr (sizeof(T) == sizeof(uint8_t)) {
+            return static_cast<T>(0x80u | (i & 0x7fu));
+        } else if constexpr (sizeof(T) == sizeof(uint32_t)) {
             const uint32_t bits = 0x7fc00000u | (static_cast<uint32_t>(i) & 0xfffffu);
             T value;
             std::memcpy(&value, &bits, sizeof value);
@@ -135,6 +137,7 @@ class Operand {
 };
 using Floats = Operand<float>;
 using Doubles = Operand<double>;
+using Bytes = Operand<uint8_t>;
 
 // Memory of a device.
 class Buffer {

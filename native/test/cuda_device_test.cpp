@@ -54,6 +54,7 @@ void compare(Both &both, const table::Operation &operation, const table::Size &s
     }
     std::vector<std::unique_ptr<Floats>> floats(operands.size());
     std::vector<std::unique_ptr<Doubles>> doubles(operands.size());
+    std::vector<std::unique_ptr<Bytes>> bytes(operands.size());
     for (size_t i = 0; i < operands.size(); ++i) {
         const table::Operand &operand = operands[i];
         if (operand.host || operand.use == table::Use::kRoom) continue;
@@ -61,6 +62,8 @@ void compare(Both &both, const table::Operation &operation, const table::Size &s
         if (operand.element == 8) {
             doubles[i] = std::make_unique<Doubles>(1, operand.length);
             std::copy(data.doubles(i), data.doubles(i) + operand.length, (*doubles[i])[0]);
+        } else if (operand.element == 1) {
+            bytes[i] = std::make_unique<Bytes>(clients, operand.length, placing);
         } else {
             // The operands have different strides, and either all or none of them are aligned to vectors.
             floats[i] = std::make_unique<Floats>(clients, operand.length,
@@ -89,6 +92,9 @@ void compare(Both &both, const table::Operation &operation, const table::Size &s
             } else if (floats[i] != nullptr) {
                 p.at[i] = side.put(*floats[i]);
                 p.stride[i] = floats[i]->stride();
+            } else if (bytes[i] != nullptr) {
+                p.at[i] = side.put(*bytes[i]);
+                p.stride[i] = bytes[i]->stride();
             } else {
                 p.at[i] = side.put(*doubles[i]);
             }
@@ -100,6 +106,7 @@ void compare(Both &both, const table::Operation &operation, const table::Size &s
     both.run(what, call);
     for (size_t i = 0; i < operands.size(); ++i) {
         // Sums in double may differ in their last bits; a float only differs where such a sum is used.
+        if (bytes[i] != nullptr) both.compare(what, number[i], *bytes[i], 0.0);
         if (doubles[i] != nullptr) both.compare(what, number[i], *doubles[i], operation.gpu);
         if (floats[i] != nullptr) both.compare(what, number[i], *floats[i], operation.gpu < 1e-9 ? 0.0 : operation.gpu);
     }
@@ -129,6 +136,23 @@ const bool kAdded = table::add_tests(compare_everywhere);
 }  // namespace
 
 // ---- Element by element ----
+
+// A launch takes the seeds of 256 clients.
+TEST(dropout_masks_of_more_clients_than_a_launch_takes) {
+    Both both;
+    for (const int64_t clients : {256, 257, 600}) {
+        Random random(static_cast<uint64_t>(clients));
+        std::vector<uint64_t> seeds(static_cast<size_t>(clients));
+        for (uint64_t &seed : seeds) seed = random.bits();
+        Bytes mask(clients, 5, {0, 3});
+        both.same("dropout_mask of " + std::to_string(clients) + " clients",
+                  [&](Side &side, fcm_error *error) {
+                      return fcm_dropout_mask(side.context(), clients, 5, 32768, seeds.data(), side.put(mask), mask.stride(),
+                                              error);
+                  },
+                  mask);
+    }
+}
 
 TEST(average_of_many_clients) {
     Both both;

@@ -81,6 +81,7 @@ struct Placement {
 
     float *floats(size_t i) const { return static_cast<float *>(at[i]); }
     double *doubles(size_t i) const { return static_cast<double *>(at[i]); }
+    uint8_t *bytes(size_t i) const { return static_cast<uint8_t *>(at[i]); }
 };
 
 // The values of all operands, packed.
@@ -100,12 +101,15 @@ class Data {
     const double *doubles(size_t i) const { return const_cast<Data *>(this)->doubles(i); }
 
     // Floats of mixed signs over eight powers of two, so that no term of a sum dominates all others; doubles in (0.1, 1.1);
-    // a workspace holds NaN, because its previous contents must not matter.
+    // bytes of any value; a workspace holds NaN, because its previous contents must not matter.
     void fill(uint64_t seed) {
         state_ = seed * 2 + 1;
         for (size_t i = 0; i < operands_.size(); ++i) {
             const auto count = static_cast<int64_t>(values_[i].size()) / operands_[i].element;
             float *values = floats(i, 0);
+            for (int64_t j = 0; j < count && operands_[i].element == 1; ++j) {
+                values_[i][static_cast<size_t>(j)] = static_cast<char>(bits() >> 56);
+            }
             for (int64_t j = 0; j < count && operands_[i].element == 4; ++j) {
                 const uint64_t exponent = bits() >> 61;
                 values[j] = static_cast<float>(uniform() * static_cast<double>(1u << exponent) / 16.0);
@@ -115,8 +119,9 @@ class Data {
             }
         }
     }
-    uint64_t bits() {  // the generator SplitMix64
-        uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
+    uint64_t bits() { return split_mix(state_); }
+    static uint64_t split_mix(uint64_t &state) {  // the generator SplitMix64
+        uint64_t z = (state += 0x9e3779b97f4a7c15u);
         z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
         z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
         return z ^ (z >> 31);
@@ -160,6 +165,11 @@ class Results {
         const float got = results_[operand][client * lengths_[operand] + j];
         CHECK(std::memcmp(&got, &wanted, sizeof got) == 0, "%s, %s of client %ld, element %ld: %.9g, wanted exactly %.9g",
               where_.c_str(), after.operands()[operand].name, long(client), long(j), double{got}, double{wanted});
+    }
+    void byte(size_t operand, int64_t client, int64_t j, uint8_t wanted) {
+        const auto got = static_cast<uint8_t>(after.bytes(operand)[static_cast<size_t>(client * lengths_[operand] + j)]);
+        CHECK(got == wanted, "%s, %s of client %ld, element %ld: %d, wanted %d", where_.c_str(),
+              after.operands()[operand].name, long(client), long(j), int{got}, int{wanted});
     }
     // Sums in double: 1e-12 of the value.
     void sum(size_t operand, int64_t j, double wanted) {
@@ -800,6 +810,37 @@ inline std::vector<Operation> make() {
             const float *x = r.before.floats(0, k);
             for (int64_t i = 0; i < rows; ++i) {
                 for (int64_t j = 0; j < cols; ++j) r.same(1, k, j * rows + i, x[i * cols + j]);
+            }
+        };
+        all.push_back(op);
+    }
+    {
+        Operation op{};
+        op.name = "dropout_mask";  // left
+        op.settings = fixed({{32768}, {6554}, {0}, {1}, {65535}, {65536}});
+        op.bad = fixed({{-1, 65537, INT32_MIN, INT32_MAX}});
+        op.operands = [](auto, const Size &s, auto &) -> std::vector<Operand> {
+            return {on_host(numbers("seeds", s.clients, Use::kRead)), {"mask", s.n, Use::kWritten, true, 1}};
+        };
+        op.call = [](fcm_context *c, const Size &s, const Parameters &p, const Placement &at, fcm_error *e) {
+            return fcm_dropout_mask(c, s.clients, s.n, rule(p[0]), static_cast<const uint64_t *>(at.at[0]), at.bytes(1),
+                                    at.stride[1], e);
+        };
+        op.prepare = [](Data &data, const Parameters &) {
+            for (int64_t k = 0; k < data.size().clients; ++k) {
+                const uint64_t seed = k == 1 ? 0 : data.bits();
+                std::memcpy(data.doubles(0) + k, &seed, sizeof seed);
+            }
+        };
+        // The generator with its state, number after number.
+        op.reference = [](Results &r, int64_t k) {
+            uint64_t state;
+            std::memcpy(&state, r.before.doubles(0) + k, sizeof state);
+            uint64_t number = 0;
+            for (int64_t j = 0; j < r.size.n; ++j) {
+                if (j % 4 == 0) number = Data::split_mix(state);
+                r.byte(1, k, j, static_cast<int64_t>(number & 0xffffu) < whole(r.p[0]) ? 1 : 0);
+                number >>= 16;
             }
         };
         all.push_back(op);

@@ -37,6 +37,9 @@ class Placed {
             Held held;
             if (operands[i].host) {
                 held.host.resize(static_cast<size_t>(operands[i].length));
+            } else if (operands[i].element == 1) {
+                held.bytes =
+                    std::make_unique<ByteBatch>(clients, operands[i].length, (shift + number) % 4, gap == 0 ? 0 : gap + number);
             } else if (operands[i].element == 8) {
                 held.doubles = std::make_unique<Doubles>(clients, operands[i].length, 1);
             } else {
@@ -57,6 +60,8 @@ class Placed {
                 std::vector<float> values(bytes.size() / sizeof(float));
                 if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
                 held.floats->set(values);
+            } else if (held.bytes != nullptr) {
+                held.bytes->set(bytes);
             } else {
                 std::vector<double> values(bytes.size() / sizeof(double));
                 if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
@@ -74,9 +79,12 @@ class Placed {
         for (size_t i = 0; i < held_.size(); ++i) {
             Held &held = held_[i];
             p.at[i] = held.floats != nullptr    ? static_cast<void *>(held.floats->data())
+                      : held.bytes != nullptr   ? static_cast<void *>(held.bytes->data())
                       : held.doubles != nullptr ? static_cast<void *>(held.doubles->data())
                                                 : static_cast<void *>(held.host.data());
-            p.stride[i] = held.floats != nullptr ? held.floats->stride() : data_.operands()[i].length;
+            p.stride[i] = held.floats != nullptr  ? held.floats->stride()
+                          : held.bytes != nullptr ? held.bytes->stride()
+                                                  : data_.operands()[i].length;
             if (data_.operands()[i].use == table::Use::kRoom) p.room_bytes = data_.operands()[i].length * 8;
         }
         return p;
@@ -92,6 +100,8 @@ class Placed {
             };
             if (held.floats != nullptr) {
                 copy(held.floats->values());
+            } else if (held.bytes != nullptr) {
+                copy(held.bytes->values());
             } else if (held.doubles != nullptr) {
                 copy(held.doubles->values());
             } else {
@@ -117,6 +127,7 @@ class Placed {
         bool intact = true;
         for (Held &held : held_) {
             if (held.floats != nullptr) intact = intact && held.floats->guards_intact();
+            if (held.bytes != nullptr) intact = intact && held.bytes->guards_intact();
             if (held.doubles != nullptr) intact = intact && held.doubles->guards_intact();
         }
         return intact;
@@ -131,6 +142,7 @@ class Placed {
     struct Held {
         std::unique_ptr<Floats> floats;
         std::unique_ptr<Doubles> doubles;
+        std::unique_ptr<ByteBatch> bytes;
         std::vector<double> host;
     };
 

@@ -115,8 +115,8 @@ class Batch {
           stride_(n + gap),
           first_(kGuard + shift),
           total_(first_ + clients * (n + gap) + kGuard),
-          storage_(static_cast<uint32_t *>(take_memory(static_cast<size_t>(total_) * sizeof(T)))) {
-        for (int64_t i = 0; i < words(); ++i) storage_.get()[i] = guard(i);
+          storage_(static_cast<uint8_t *>(take_memory(static_cast<size_t>(total_) * sizeof(T)))) {
+        for (int64_t i = 0; i < total_ * kBytes; ++i) storage_.get()[i] = guard(i);
         poison();
     }
     ~Batch() { unpoison(); }
@@ -167,12 +167,11 @@ class Batch {
     bool guards_intact() {
         unpoison();
         bool intact = true;
-        constexpr int64_t kWords = sizeof(T) / sizeof(uint32_t);
         int64_t at = 0;
         for (int64_t k = 0; k <= clients_; ++k) {
             const int64_t end = k < clients_ ? first_ + k * stride_ : total_;
-            for (; at < end * kWords; ++at) intact = intact && storage_.get()[at] == guard(at);
-            at = (end + n_) * kWords;
+            for (; at < end * kBytes; ++at) intact = intact && storage_.get()[at] == guard(at);
+            at = (end + n_) * kBytes;
         }
         poison();
         return intact;
@@ -180,16 +179,17 @@ class Batch {
 
    private:
     static constexpr int64_t kGuard = 32;
+    static constexpr int64_t kBytes = sizeof(T);
 
     struct Free {
-        void operator()(uint32_t *memory) const { give_memory(memory); }
+        void operator()(uint8_t *memory) const { give_memory(memory); }
     };
 
-    // NaN as a float and, in either half, as a double.
-    static uint32_t guard(int64_t word) {
-        return 0x7ff00001u | ((static_cast<uint32_t>(word) * 2654435761u) & 0xfffffu);
+    // Words that are NaN as a float and, in either half, as a double.
+    static uint8_t guard(int64_t byte) {
+        const uint32_t word = 0x7ff00001u | ((static_cast<uint32_t>(byte / 4) * 2654435761u) & 0xfffffu);
+        return static_cast<uint8_t>(word >> (8 * (byte % 4)));
     }
-    int64_t words() const { return total_ * static_cast<int64_t>(sizeof(T) / sizeof(uint32_t)); }
     T *elements() const { return reinterpret_cast<T *>(storage_.get()); }
 
     void poison() {
@@ -205,11 +205,12 @@ class Batch {
     int64_t stride_;
     int64_t first_;
     int64_t total_;
-    std::unique_ptr<uint32_t, Free> storage_;
+    std::unique_ptr<uint8_t, Free> storage_;
 };
 
 using Floats = Batch<float>;
 using Doubles = Batch<double>;
+using ByteBatch = Batch<uint8_t>;
 
 // A workspace for the sums, with exactly the size that the library requires.
 inline std::unique_ptr<Doubles> sum_workspace(const fcm_context *context, int64_t clients, int64_t n) {

@@ -136,6 +136,22 @@ std::vector<Mutant> make() {
          {{"newton_schulz.cu", "if (blockIdx.x == 0 && threadIdx.x == 0) *s.next = 0;", ""}}, "newton_schulz.cu",
          Engine::kSource, {"newton_schulz_twice"}});
 
+    // ---- Masks of dropout ----
+    add({"draw-counted-from-0", "the first number of the generator is its seed, mixed",
+         {{"dropout.cu", "(static_cast<uint64_t>(draw) + 1)", "static_cast<uint64_t>(draw)"}}, "dropout.cu", Engine::kSource,
+         {"dropout_mask"}});
+    add({"draw-parts-reversed", "single elements take the parts of a number from its other end",
+         {{"dropout.cu", "below(draw, static_cast<int>(j % 4))", "below(draw, 3 - static_cast<int>(j % 4))"}}, "dropout.cu",
+         Engine::kSource, {"dropout_mask"}});
+    add({"words-unaligned", "words of a mask are stored where they are not aligned",
+         {{"dropout.cu", "reinterpret_cast<uintptr_t>(mask) % 4 == 0 && (clients == 1 || mask_stride % 4 == 0)",
+           "clients >= 1 && mask_stride >= 0"}},
+         "dropout.cu", Engine::kPtx, {"dropout_mask"}, false, 89, true});
+    add({"first-seeds-again", "clients beyond the first launch have the seeds of the first",
+         {{"dropout.cu", "std::copy(seeds + first, seeds + first + count, carried.of)",
+           "std::copy(seeds, seeds + count, carried.of)"}},
+         "dropout.cu", Engine::kSource, {"dropout_masks_of_more_clients_than_a_launch_takes"}});
+
     // ---- Largest elements ----
     add({"tie-break", "among equals one too many stays",
          {{"top_k.cu", "static_cast<unsigned long long>(j + i) < search.end", "static_cast<unsigned long long>(j + i) <= search.end"}},

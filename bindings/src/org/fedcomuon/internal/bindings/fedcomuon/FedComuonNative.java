@@ -3273,6 +3273,73 @@ public class FedComuonNative extends FedComuonNative$shared {
         }
     }
 
+    private static class fcm_dropout_mask {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_dropout_mask");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_dropout_mask(fcm_context *context, int64_t clients, int64_t n, int32_t left, const uint64_t *seeds, uint8_t *mask, int64_t mask_stride, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_dropout_mask$descriptor() {
+        return fcm_dropout_mask.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_dropout_mask(fcm_context *context, int64_t clients, int64_t n, int32_t left, const uint64_t *seeds, uint8_t *mask, int64_t mask_stride, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_dropout_mask$handle() {
+        return fcm_dropout_mask.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_dropout_mask(fcm_context *context, int64_t clients, int64_t n, int32_t left, const uint64_t *seeds, uint8_t *mask, int64_t mask_stride, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_dropout_mask$address() {
+        return fcm_dropout_mask.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_dropout_mask(fcm_context *context, int64_t clients, int64_t n, int32_t left, const uint64_t *seeds, uint8_t *mask, int64_t mask_stride, fcm_error *error)
+     * }
+     */
+    public static int fcm_dropout_mask(MemorySegment context, long clients, long n, int left, MemorySegment seeds, MemorySegment mask, long mask_stride, MemorySegment error) {
+        var mh$ = fcm_dropout_mask.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_dropout_mask", context, clients, n, left, seeds, mask, mask_stride, error);
+            }
+            return (int)mh$.invokeExact(context, clients, n, left, seeds, mask, mask_stride, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class fcm_multiply_workspace {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             FedComuonNative.C_INT,

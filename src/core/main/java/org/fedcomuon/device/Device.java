@@ -1,5 +1,6 @@
 package org.fedcomuon.device;
 
+import java.lang.foreign.MemorySegment;
 import java.util.Optional;
 import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
 
@@ -242,6 +243,19 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
      * @throws DeviceException.NotFinite when x has NaN or infinity; nothing is written then
      */
     void topK(long k, Batch x, Batch y);
+
+    /**
+     * Makes a mask of dropout for each client: a byte per element, which is 1 with probability {@code left / 65536},
+     * for an element that is left out, and 0 otherwise. Each element takes 16 bits of
+     * {@link java.util.SplittableRandom#SplittableRandom(long) SplittableRandom(seed)}, four elements a number, the
+     * lowest bits first, so that all devices make the same masks.
+     *
+     * @param left from 0 to 65536
+     * @param seeds one per client
+     * @param masks all masks, one after the other, in memory of this device that need not be a {@link Buffer}: such as
+     *     a tensor of libtorch, whose address and size the segment has
+     */
+    void dropoutMask(int left, long[] seeds, MemorySegment masks);
 
     /**
      * Computes each client's Euclidean norm, accumulated in double precision, into {@code norms} (FLOAT64, one element

@@ -27,6 +27,7 @@ final class DeviceMemory implements AutoCloseable, Runnable {
     private final Set<StreamEvent> events = ConcurrentHashMap.newKeySet();
     private final AtomicBoolean closed = new AtomicBoolean();
     private final AtomicLong peak = new AtomicLong();
+    private volatile boolean leftToCleaner;
 
     DeviceMemory(String deviceName, MemorySegment context) {
         this.deviceName = deviceName;
@@ -166,11 +167,18 @@ final class DeviceMemory implements AutoCloseable, Runnable {
         }
     }
 
+    /** Says that the device is to be closed when it has become unreachable. */
+    void leaveToCleaner() {
+        leftToCleaner = true;
+    }
+
     /** Called when the device has become unreachable. */
     @Override
     public void run() {
         if (!closed.get()) {
-            LOG.warn("{}: device never closed, closed now", deviceName);
+            if (!leftToCleaner) {
+                LOG.warn("{}: device never closed, closed now", deviceName);
+            }
             close();
         }
     }

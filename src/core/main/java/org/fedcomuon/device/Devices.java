@@ -35,6 +35,9 @@ public final class Devices {
     private static final Path DRIVER = Path.of("/proc/driver/nvidia/version");
     private static final String SIMULATE_PROPERTY = "fedcomuon.cudasim";
 
+    /** What threads without a device compute with. */
+    private static final ThreadLocal<NativeDevice> OF_THREAD = ThreadLocal.withInitial(NativeDevice::ofThread);
+
     private Devices() {}
 
     /**
@@ -171,6 +174,14 @@ public final class Devices {
             throw new DeviceException.Unavailable("%s is not available: %s".formatted(name, reason));
         });
         return new NativeDevice(kind, ordinal, info.model(), threads, instructionSet);
+    }
+
+    /**
+     * Makes masks as {@link Device#dropoutMask} does, in native memory of the host and on one core: for threads that
+     * have no device, such as those that evaluate oracles.
+     */
+    public static void dropoutMask(int left, long[] seeds, MemorySegment masks) {
+        OF_THREAD.get().dropoutMask(left, seeds, masks);
     }
 
     /**

@@ -32,6 +32,7 @@ final class NativeDevice implements Device, StreamTriad {
     private final MemorySegment answer;
     private MemorySegment workspace = MemorySegment.NULL;
     private MemorySegment weights = MemorySegment.NULL;
+    private MemorySegment hostSeeds = MemorySegment.NULL;
     private MemorySegment stage = MemorySegment.NULL;
     // Written by the device thread alone; threads that monitor a device read them.
     private volatile long workspaceBytes;
@@ -131,6 +132,14 @@ final class NativeDevice implements Device, StreamTriad {
 
     boolean isClosed() {
         return memory.isClosed();
+    }
+
+    /** Opens a device that belongs to its thread as long as that lives, so that nobody closes it. */
+    static NativeDevice ofThread() {
+        NativeCalls.requireLibrary();
+        var device = new NativeDevice(DeviceKind.CPU, 0, "", 1, InstructionSet.AUTO);
+        device.memory.leaveToCleaner();
+        return device;
     }
 
     /** Returns the CUDA stream that its operations run on, in the order they are given. */
@@ -647,6 +656,23 @@ final class NativeDevice implements Device, StreamTriad {
                 FedComuonNative.fcm_top_k(
                         context(), y.clients(), y.length(), k, at(x), x.stride(), at(y), y.stride(), calls.error()),
                 "fcm_top_k");
+    }
+
+    @Override
+    public void dropoutMask(int left, long[] seeds, MemorySegment masks) {
+        if (seeds.length == 0 ? masks.byteSize() > 0 : masks.byteSize() % seeds.length != 0) {
+            throw new DeviceException.InvalidOperand(
+                    "%d bytes of masks for %d clients".formatted(masks.byteSize(), seeds.length));
+        }
+        MemorySegment context = context(); // the seeds are the owner's too
+        if (hostSeeds.byteSize() < (long) Long.BYTES * seeds.length) {
+            hostSeeds = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG, seeds.length);
+        }
+        MemorySegment.copy(seeds, 0, hostSeeds, ValueLayout.JAVA_LONG, 0, seeds.length);
+        long n = seeds.length == 0 ? 0 : masks.byteSize() / seeds.length;
+        calls.check(
+                FedComuonNative.fcm_dropout_mask(context, seeds.length, n, left, hostSeeds, masks, n, calls.error()),
+                "fcm_dropout_mask");
     }
 
     @Override

@@ -4,6 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import org.fedcomuon.cluster.Cluster;
@@ -205,20 +206,24 @@ final class DeviceRun {
         if (setup.evaluator().isEmpty()) {
             return;
         }
-        Point average = average(clients, server);
-        if (leads()) {
-            var event = new EvaluationEvent();
-            event.begin();
-            var found = new ArrayList<Evaluator.Scores>();
-            clients.timed(Clients.Phase.EVALUATE, () -> {
-                try {
-                    found.add(setup.evaluator().get().scores(step, average));
-                } catch (RuntimeException e) {
-                    throw e;
-                } catch (Exception e) {
-                    throw new Evaluation.FailedException(step, e);
+        Variable mean = average(clients, server);
+        var event = new EvaluationEvent();
+        event.begin();
+        var found = new ArrayList<Evaluator.Scores>(); // by the device that leads
+        clients.timed(Clients.Phase.EVALUATE, () -> {
+            try {
+                if (shared.evaluator.isPresent()) {
+                    evaluateShare(step, clients, mean, shared.evaluator.get()).ifPresent(found::add);
+                } else if (leads()) {
+                    found.add(setup.evaluator().get().scores(step, onHost(clients, mean)));
                 }
-            });
+            } catch (RuntimeException e) {
+                throw e;
+            } catch (Exception e) {
+                throw new Evaluation.FailedException(step, e);
+            }
+        });
+        if (leads()) {
             var evaluation = new Evaluation(
                     step,
                     step / setup.tau(),
@@ -236,23 +241,47 @@ final class DeviceRun {
         shared.barrier.await(); // no device works beside an evaluation
     }
 
-    /** Returns the average of the clients' W without changing the run's state. Valid until the next call. */
-    private Point average(Clients clients, Exchange server) {
+    /**
+     * Evaluates the share of this device, in its own memory, and returns the metrics if this device leads. Members of a
+     * cluster have one device each, and the first evaluates alone.
+     */
+    private Optional<Evaluator.Scores> evaluateShare(
+            long step, Clients clients, Variable mean, DeviceEvaluator evaluator) throws Exception {
+        boolean alone = setup.cluster().isPresent();
+        if (!alone || leads()) {
+            Device device = clients.device();
+            device.synchronize(); // a library that computes there may have a stream of its own
+            Floats values = device.isHost()
+                    ? onHost(clients, mean).values()
+                    : Floats.onDevice(device.name(), mean.buffer().address(), clients.n());
+            shared.evaluated[self] =
+                    evaluator.share(device, self, shared.devices(), new Point(clients.layout(), values));
+        }
+        shared.barrier.await(); // all shares are there
+        return leads() ? Optional.of(evaluator.scores(step, List.of(shared.evaluated))) : Optional.empty();
+    }
+
+    /** Computes the average of the clients' W without changing the run's state. Valid until the next call. */
+    private Variable average(Clients clients, Exchange server) {
         if (virtual == null) {
             virtual = clients.scratch("average W", clients.n());
         }
         Variable w = clients.weights();
         virtual.buffer().copyFrom(w.buffer(), 0, 0, w.buffer().length());
         server.mean(virtual);
-        long bytes = clients.n() * Float.BYTES;
+        return virtual;
+    }
+
+    /** Returns an average where the host sees it: a view, or a copy that is valid until the next call. */
+    private Point onHost(Clients clients, Variable mean) {
         if (clients.device().isHost()) {
             return new Point(
-                    clients.layout(), Floats.of(virtual.buffer().segment().asSlice(0, bytes)));
+                    clients.layout(), Floats.of(mean.buffer().segment().asSlice(0, clients.n() * Float.BYTES)));
         }
         if (average == null) {
             average = Floats.zeros(clients.n()).segment();
         }
-        virtual.buffer().copyOut(0, average);
+        mean.buffer().copyOut(0, average);
         return new Point(clients.layout(), Floats.of(average));
     }
 
@@ -310,9 +339,9 @@ final class DeviceRun {
     }
 
     private Result result(long step, boolean stopped, Clients clients, Exchange server) {
-        Point average = average(clients, server);
+        Point mean = onHost(clients, average(clients, server));
         Floats copy = Floats.zeros(clients.n());
-        copy.segment().copyFrom(average.values().segment());
+        copy.segment().copyFrom(mean.values().segment());
         return new Result(
                 step,
                 stopped,

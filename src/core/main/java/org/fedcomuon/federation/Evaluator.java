@@ -4,10 +4,14 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.fedcomuon.problem.Point;
 import org.fedcomuon.problem.Problem;
 
-/** Evaluates a model. Called by the thread of the first device, between steps, while all other devices wait. */
+/**
+ * Evaluates a model. Called by the thread of the first device, between steps, while all other devices wait, unless they
+ * {@linkplain #onDevices share the evaluation}.
+ */
 @FunctionalInterface
 public interface Evaluator {
     /**
@@ -24,6 +28,17 @@ public interface Evaluator {
      */
     default Scores scores(long step, Point average) throws Exception {
         return new Scores(evaluate(step, average), List.of());
+    }
+
+    /**
+     * Returns what evaluates models in the memory of these devices, all of which then take a share, instead of
+     * {@link #scores} on the host. Called once, before a run. By default there is nothing of the kind, and the average
+     * is copied to the host.
+     *
+     * @param devices by name
+     */
+    default Optional<DeviceEvaluator> onDevices(List<String> devices) {
+        return Optional.empty();
     }
 
     /**

@@ -138,7 +138,11 @@ public final class Federation {
 
     private Result run(RunMonitor mine, @Nullable SafetensorsFile resumed) throws InterruptedException {
         int devices = setup.devices().size();
-        var shared = new SharedState(devices, setup.members(), setup.problem().clients());
+        var shared = new SharedState(
+                devices,
+                setup.members(),
+                setup.problem().clients(),
+                setup.evaluator().flatMap(evaluator -> evaluator.onDevices(setup.devices())));
         var results = new @Nullable Result[devices];
         var failures = new @Nullable Throwable[devices];
         var threads = new ArrayList<Thread>();

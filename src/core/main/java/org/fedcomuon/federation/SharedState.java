@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.Phaser;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.NcclMean;
@@ -26,6 +27,9 @@ final class SharedState {
     final OrderedAveraging[] ordered; // by device
     final Device[] opened; // by device
 
+    final Optional<DeviceEvaluator> evaluator; // if the devices evaluate
+    final double[][] evaluated; // by device: its share of an evaluation
+
     @Nullable
     NcclMean nccl; // of all devices, made and closed by device 0
 
@@ -36,8 +40,13 @@ final class SharedState {
     boolean stop; // of device 0
     final List<ClientFault> faults = new ArrayList<>(); // here, that the first member of a cluster does not know yet
 
-    /** @param members of a cluster, or 1 */
-    SharedState(int devices, int members, int clients) {
+    /**
+     * @param members of a cluster, or 1
+     * @param evaluator if the devices evaluate
+     */
+    SharedState(int devices, int members, int clients, Optional<DeviceEvaluator> evaluator) {
+        this.evaluator = evaluator;
+        evaluated = new double[devices][];
         barrier = new DeviceBarrier(devices);
         posted = new Variable[devices][];
         ordered = new OrderedAveraging[devices];

@@ -32,6 +32,10 @@ final class Operands implements AutoCloseable {
         return random.nextGaussian();
     }
 
+    long[] seeds(int count) {
+        return random.longs(count).toArray();
+    }
+
     Buffer allocate(String label, ElementType type, long length) {
         Buffer buffer = device.allocate(label, type, length);
         made.add(buffer);

@@ -3,10 +3,12 @@ package org.fedcomuon.device;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
+import java.util.SplittableRandom;
 import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -190,6 +192,23 @@ final class OperationTable {
                             assertThat(Operands.client(y, k)).containsExactly(expected);
                             assertThat(Operands.client(x, k)).containsExactly(expected);
                         }
+                    };
+                }),
+                new Operation("dropout_mask", 0, (device, operands, clients, n) -> {
+                    int left = operands.choose(0, 1, 6554, 32768, 65535, 65536);
+                    long[] seeds = operands.seeds(clients);
+                    int offset = operands.choose(0, 1, 4); // words of a mask are aligned, or not
+                    Buffer masks = operands.floats("masks", (offset + (long) clients * n) / Float.BYTES + 1);
+                    device.dropoutMask(
+                            left, seeds, masks.at((NativeDevice) device, 0).asSlice(offset, (long) clients * n));
+                    return () -> {
+                        byte[] expected = new byte[(int) masks.length() * Float.BYTES];
+                        for (int k = 0; k < clients; k++) {
+                            System.arraycopy(mask(left, seeds[k], n), 0, expected, offset + k * n, n);
+                        }
+                        byte[] actual = new byte[expected.length];
+                        masks.copyOut(0, MemorySegment.ofArray(actual));
+                        assertThat(actual).isEqualTo(expected);
                     };
                 }),
                 new Operation("normalize", ROUNDED, (device, operands, clients, n) -> {
@@ -433,6 +452,18 @@ final class OperationTable {
                 assertNear(Operands.client(w, k), moved, bound(1));
             }
         };
+    }
+
+    /** As it was before there was a kernel for it. */
+    private static byte[] mask(int left, long seed, int n) {
+        var random = new SplittableRandom(seed);
+        var mask = new byte[n];
+        long bits = 0;
+        for (int j = 0; j < n; j++) {
+            bits = j % 4 == 0 ? random.nextLong() : bits >>> 16;
+            mask[j] = (byte) ((bits & 0xffff) < left ? 1 : 0);
+        }
+        return mask;
     }
 
     private static double[] topK(int k, double[] x) {

@@ -3,9 +3,11 @@ package org.fedcomuon.experiment;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Function;
 import java.util.function.ToDoubleFunction;
 import java.util.stream.IntStream;
+import org.fedcomuon.federation.DeviceEvaluator;
 import org.fedcomuon.federation.Evaluator;
 import org.fedcomuon.model.Classification;
 import org.fedcomuon.model.ClassificationJudge;
@@ -169,6 +171,11 @@ record LossObjective(
         @Override
         public Evaluator.Scores of(Point w) throws InterruptedException {
             return judge.scores(0, parts.ofNetwork(w));
+        }
+
+        @Override
+        public Optional<DeviceEvaluator> onDevices(List<String> devices) {
+            return judge.onDevices(devices).map(parts::ofNetwork);
         }
 
         @Override

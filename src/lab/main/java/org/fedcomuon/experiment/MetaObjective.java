@@ -2,7 +2,10 @@ package org.fedcomuon.experiment;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.fedcomuon.federation.DeviceEvaluator;
 import org.fedcomuon.federation.Evaluator;
 import org.fedcomuon.model.Adaptation;
 import org.fedcomuon.model.ClassificationJudge;
@@ -106,6 +109,15 @@ record MetaObjective() implements ObjectiveChoice {
         @Override
         public Evaluator.Scores of(Point w) throws InterruptedException {
             return metrics.of(judge.score(w, clients), judge.score(w, test));
+        }
+
+        @Override
+        public Optional<DeviceEvaluator> onDevices(List<String> devices) {
+            List<MetaLearning.Episode> all =
+                    Stream.concat(clients.stream(), test.stream()).toList();
+            int count = clients.size();
+            return judge.onDevices(
+                    devices, all, scores -> metrics.of(scores.subList(0, count), scores.subList(count, all.size())));
         }
 
         @Override

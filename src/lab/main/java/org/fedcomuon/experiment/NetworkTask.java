@@ -9,6 +9,7 @@ import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.fedcomuon.data.Partition;
+import org.fedcomuon.federation.DeviceEvaluator;
 import org.fedcomuon.federation.Evaluator;
 import org.fedcomuon.format.SafetensorsFile;
 import org.fedcomuon.internal.NativeHeap;
@@ -154,6 +155,11 @@ final class NetworkTask implements Evaluator, AutoCloseable {
         } finally {
             NativeHeap.trim(); // memory of the evaluation
         }
+    }
+
+    @Override
+    public Optional<DeviceEvaluator> onDevices(List<String> devices) {
+        return evaluator.onDevices(devices);
     }
 
     /** Returns the number of examples that each client has, by class; one number where examples have no class. */

@@ -1,5 +1,8 @@
 package org.fedcomuon.experiment;
 
+import java.util.List;
+import java.util.Optional;
+import org.fedcomuon.federation.DeviceEvaluator;
 import org.fedcomuon.federation.Evaluator;
 import org.fedcomuon.problem.Point;
 
@@ -13,6 +16,16 @@ public interface TaskEvaluator extends AutoCloseable {
      * {@code clients.jsonl}.
      */
     Evaluator.Scores of(Point w) throws InterruptedException;
+
+    /**
+     * Returns an evaluation that devices share, in their own memory; by default there is none, and models are evaluated
+     * on the host.
+     *
+     * @param devices by name
+     */
+    default Optional<DeviceEvaluator> onDevices(List<String> devices) {
+        return Optional.empty();
+    }
 
     @Override
     void close();

@@ -4,6 +4,9 @@ import java.util.List;
 import java.util.function.ToDoubleFunction;
 import java.util.stream.IntStream;
 import org.fedcomuon.data.Partition;
+import org.fedcomuon.device.Device;
+import org.fedcomuon.federation.DeviceEvaluator;
+import org.fedcomuon.federation.Evaluator;
 import org.fedcomuon.model.ClassificationJudge;
 import org.fedcomuon.model.Examples;
 import org.fedcomuon.model.Network;
@@ -30,6 +33,21 @@ public record TaskParts(
     /** Returns the parameters of the network, which come first among those of a problem, as a view. */
     public Point ofNetwork(Point w) {
         return new Point(network.layout(), w.values().slice(0, network.layout().length()));
+    }
+
+    /** Returns an evaluation of the parameters of the network, for an evaluation of those of a problem. */
+    DeviceEvaluator ofNetwork(DeviceEvaluator evaluator) {
+        return new DeviceEvaluator() {
+            @Override
+            public double[] share(Device device, int share, int shares, Point average) throws Exception {
+                return evaluator.share(device, share, shares, ofNetwork(average));
+            }
+
+            @Override
+            public Evaluator.Scores scores(long step, List<double[]> shares) throws Exception {
+                return evaluator.scores(step, shares);
+            }
+        };
     }
 
     /** Returns the numbers that a client's examples have in the training set. */

@@ -5,7 +5,10 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.ToDoubleFunction;
+import java.util.stream.Stream;
+import org.fedcomuon.federation.DeviceEvaluator;
 import org.fedcomuon.federation.Evaluator;
 import org.fedcomuon.problem.Point;
 
@@ -18,8 +21,7 @@ import org.fedcomuon.problem.Point;
  */
 public final class ClassificationJudge implements Evaluator, AutoCloseable {
     private final Judge judge;
-    private final List<Examples> clients;
-    private final Examples test;
+    private final List<Examples> sets; // of each client, and at last the test examples
     private final Metrics metrics;
 
     /**
@@ -29,10 +31,13 @@ public final class ClassificationJudge implements Evaluator, AutoCloseable {
      * @param threads for the evaluation; their number does not change a result
      */
     public ClassificationJudge(Network network, List<Examples> clients, Examples test, Metrics metrics, int threads) {
-        this.clients = List.copyOf(clients);
-        this.test = test;
+        this(new Judge(network, threads), clients, test, metrics);
+    }
+
+    ClassificationJudge(Judge judge, List<Examples> clients, Examples test, Metrics metrics) {
+        this.judge = judge;
+        sets = Stream.concat(clients.stream(), Stream.of(test)).toList();
         this.metrics = metrics;
-        judge = new Judge(network, threads);
     }
 
     @Override
@@ -42,11 +47,18 @@ public final class ClassificationJudge implements Evaluator, AutoCloseable {
 
     @Override
     public Scores scores(long step, Point average) throws InterruptedException {
-        var scores = new ArrayList<Judge.Score>();
-        for (Examples client : clients) {
-            scores.add(judge.score(average, client));
-        }
-        return metrics.of(scores, List.of(judge.score(average, test)));
+        return metrics(judge.scores(average, sets));
+    }
+
+    private Scores metrics(List<Judge.Score> scores) {
+        int clients = scores.size() - 1;
+        return metrics.of(scores.subList(0, clients), scores.subList(clients, clients + 1));
+    }
+
+    /** Returns an evaluation on GPUs, if libtorch computes on all of the devices. */
+    @Override
+    public Optional<DeviceEvaluator> onDevices(List<String> devices) {
+        return judge.onDevices(devices, sets, this::metrics);
     }
 
     @Override

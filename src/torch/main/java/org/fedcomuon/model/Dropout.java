@@ -1,43 +1,99 @@
 package org.fedcomuon.model;
 
-import java.util.SplittableRandom;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.random.RandomGenerator;
-import org.bytedeco.javacpp.BytePointer;
+import org.bytedeco.pytorch.DeviceOptional;
 import org.bytedeco.pytorch.MemoryFormatOptional;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
+import org.fedcomuon.device.Device;
+import org.fedcomuon.device.Devices;
 import org.fedcomuon.problem.Sample;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Dropout masks of one evaluation. They are derived from the sample, so that a second evaluation on the same sample has
- * the same masks; torch's generator, which all threads share, is not used.
+ * the same masks; torch's generator, which all threads share, is not used. A network may be evaluated for one client,
+ * or for several at once, each with the masks of its own sample.
  *
  * <p>Not thread-safe; confined to the thread of the evaluation.
  */
 @SuppressWarnings("exports") // users of tensors have libtorch; others must not need it
 public final class Dropout {
-    /** Each element takes 16 random bits; one number of the generator serves four elements. */
+    /** Each element takes 16 random bits. */
     private static final int STEPS = 1 << 16;
 
-    private static final int CHUNK = 1 << 14;
+    private static final Dropout NONE = new Dropout(List.of(), MaskMaker.HOST);
 
-    private final @Nullable RandomGenerator random;
+    private final List<RandomGenerator> randoms; // by client; empty to keep every element
+    private final MaskMaker maker;
 
-    private Dropout(@Nullable RandomGenerator random) {
-        this.random = random;
+    /** Makes masks of bytes; {@link Device#dropoutMask} says which. */
+    private sealed interface MaskMaker {
+        MaskMaker HOST = new OnHost();
+
+        /** Returns whether the masks are made in the memory of {@code x}. */
+        boolean isBeside(Tensor x);
+
+        void make(int left, long[] seeds, MemorySegment masks);
+    }
+
+    /** The calling thread makes them, and libtorch copies them to the device of a tensor that is elsewhere. */
+    private record OnHost() implements MaskMaker {
+        @Override
+        public boolean isBeside(Tensor x) {
+            return x.is_cpu();
+        }
+
+        @Override
+        public void make(int left, long[] seeds, MemorySegment masks) {
+            Devices.dropoutMask(left, seeds, masks);
+        }
+    }
+
+    /** The device makes them, in the order of its stream. */
+    private record OnDevice(Device device) implements MaskMaker {
+        @Override
+        public boolean isBeside(Tensor x) {
+            return true;
+        }
+
+        @Override
+        public void make(int left, long[] seeds, MemorySegment masks) {
+            device.dropoutMask(left, seeds, masks);
+        }
+    }
+
+    private Dropout(List<RandomGenerator> randoms, MaskMaker maker) {
+        this.randoms = randoms;
+        this.maker = maker;
     }
 
     /** Returns a dropout that keeps every element. */
     public static Dropout none() {
-        return new Dropout(null);
+        return NONE;
     }
 
     /** Returns the masks of the sample {@code xi}, for one evaluation. */
     public static Dropout of(Sample xi) {
-        return new Dropout(xi.random());
+        return new Dropout(List.of(xi.random()), MaskMaker.HOST);
+    }
+
+    /**
+     * Returns the masks of several clients in one evaluation. The first dimension of every tensor that they are applied
+     * to counts the clients, and each client has the masks that its sample would give it alone.
+     *
+     * @param clients a sample for each client
+     * @param device whose memory the tensors are in, and whose stream libtorch computes on; it makes the masks, so that
+     *     the evaluation is on its thread
+     */
+    public static Dropout of(List<Sample> clients, Device device) {
+        if (clients.isEmpty()) {
+            throw new IllegalArgumentException("masks of no client");
+        }
+        return new Dropout(clients.stream().map(Sample::random).toList(), new OnDevice(device));
     }
 
     /**
@@ -45,37 +101,29 @@ public final class Dropout {
      * the mean stays. Each call takes the next mask of the sample, whatever the sizes of the masks before it were.
      */
     public Tensor apply(Tensor x, double p) {
-        if (random == null || p == 0) {
+        if (randoms.isEmpty() || p == 0) {
             return x;
         }
         int left = (int) Math.round(p * STEPS);
-        Tensor mask = mask(x, left, new SplittableRandom(random.nextLong()));
         // masked_fill instead of a product: the backward pass keeps one byte per element
-        Tensor here = x.is_cuda() ? mask.to(x.device(), mask.scalar_type()) : mask;
-        return x.masked_fill(here, new Scalar(0f)).mul(new Scalar((double) STEPS / (STEPS - left)));
+        return x.masked_fill(mask(x, left), new Scalar(0f)).mul(new Scalar((double) STEPS / (STEPS - left)));
     }
 
-    /** Returns a mask whose elements are true with probability {@code left / STEPS}. */
-    private static Tensor mask(Tensor like, int left, SplittableRandom random) {
-        Tensor mask = torch.empty(like.sizes(), new TensorOptions(torch.ScalarType.Bool), new MemoryFormatOptional());
-        var memory = new BytePointer(mask.data_ptr());
-        var chunk = new byte[CHUNK];
-        long size = like.numel();
-        for (long at = 0; at < size; at += CHUNK) {
-            for (int i = 0; i < CHUNK; i += 4) {
-                long bits = random.nextLong();
-                chunk[i] = below(bits, left);
-                chunk[i + 1] = below(bits >>> 16, left);
-                chunk[i + 2] = below(bits >>> 32, left);
-                chunk[i + 3] = below(bits >>> 48, left);
-            }
-            memory.position(at).put(chunk, 0, (int) Math.min(CHUNK, size - at));
+    /** Returns a mask beside {@code x} whose elements are true with probability {@code left / STEPS}. */
+    private Tensor mask(Tensor x, int left) {
+        if (randoms.size() > 1 && (x.dim() == 0 || x.size(0) != randoms.size())) {
+            throw new IllegalArgumentException("a tensor of %s for %d clients; its first dimension counts them"
+                    .formatted(Torch.shape(x), randoms.size()));
         }
-        return mask;
-    }
-
-    /** Returns 1 if the lowest 16 bits are a number below {@code left}, without an unpredictable branch. */
-    private static byte below(long bits, int left) {
-        return (byte) (((int) (bits & (STEPS - 1)) - left) >>> 31);
+        boolean beside = maker.isBeside(x);
+        var options = new TensorOptions(torch.ScalarType.Bool);
+        Tensor mask = torch.empty(
+                x.sizes(),
+                beside ? options.device(new DeviceOptional(x.device())) : options,
+                new MemoryFormatOptional());
+        long[] seeds = randoms.stream().mapToLong(RandomGenerator::nextLong).toArray();
+        maker.make(
+                left, seeds, MemorySegment.ofAddress(mask.data_ptr().address()).reinterpret(mask.numel()));
+        return beside ? mask : mask.to(x.device(), mask.scalar_type());
     }
 }

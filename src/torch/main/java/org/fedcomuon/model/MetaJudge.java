@@ -2,9 +2,18 @@ package org.fedcomuon.model;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
+import java.util.function.Function;
+import java.util.function.Predicate;
 import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorVector;
+import org.bytedeco.pytorch.global.torch;
+import org.fedcomuon.federation.DeviceEvaluator;
+import org.fedcomuon.federation.Evaluator;
 import org.fedcomuon.problem.Point;
 
 /**
@@ -14,12 +23,20 @@ import org.fedcomuon.problem.Point;
 public final class MetaJudge implements AutoCloseable {
     private final Network network;
     private final Adaptation adaptation;
+    private final Predicate<List<String>> computesOn;
     private final ExecutorService pool;
+    private final List<DeviceJudge> onDevices = new CopyOnWriteArrayList<>();
 
     /** Creates one that uses this many threads. */
     public MetaJudge(Network network, Adaptation adaptation, int threads) {
+        this(network, adaptation, threads, Torch::computesOn);
+    }
+
+    /** @param computesOn whether libtorch computes in the memory of all of some devices */
+    MetaJudge(Network network, Adaptation adaptation, int threads, Predicate<List<String>> computesOn) {
         this.network = network;
         this.adaptation = adaptation;
+        this.computesOn = computesOn;
         pool = Judge.pool(threads);
     }
 
@@ -47,6 +64,56 @@ public final class MetaJudge implements AutoCloseable {
         }
     }
 
+    /**
+     * Returns an evaluation of models by episodes that devices share, as {@link Judge#onDevices} does.
+     *
+     * @param metrics makes the metrics from a score for each episode
+     */
+    public Optional<DeviceEvaluator> onDevices(
+            List<String> devices,
+            List<MetaLearning.Episode> episodes,
+            Function<List<Judge.Score>, Evaluator.Scores> metrics) {
+        if (!computesOn.test(devices)) {
+            return Optional.empty();
+        }
+        var judge = new DeviceJudge(
+                episodes.stream().map(AdaptedTask::new).toList(),
+                episodes.stream()
+                        .map(episode -> Tally.parts(network, episode.query()))
+                        .toList(),
+                metrics);
+        onDevices.add(judge);
+        return Optional.of(judge);
+    }
+
+    /** An episode that is judged on a device: the sums of each batch of its query set, after the step of adaptation. */
+    private final class AdaptedTask implements DeviceJudge.Task {
+        private final MetaLearning.Episode episode;
+
+        AdaptedTask(MetaLearning.Episode episode) {
+            this.episode = episode;
+        }
+
+        @Override
+        public List<Tensor> tensors() {
+            return List.of(
+                    episode.support().inputs(),
+                    episode.support().labels(),
+                    episode.query().inputs(),
+                    episode.query().labels());
+        }
+
+        @Override
+        public Tensor sums(Parameters w, List<Tensor> here) {
+            Parameters own = w.detached().requireGradient(); // w itself is that of all episodes
+            Parameters adapted = adaptation.adapted(network, own, new Examples(here.get(0), here.get(1)));
+            Tensor[] sums = Tally.parts(network, new Examples(here.get(2), here.get(3))).stream()
+                    .map(part -> Torch.part(() -> Tally.sums(network, adapted, part)))
+                    .toArray(Tensor[]::new);
+            return torch.cat(new TensorVector(sums));
+        }
+    }
+
     /** Returns the adapted parameters. It uses its own views, because it sets which tensors require gradients. */
     private Parameters adapt(Point w, Examples support) {
         return adaptation.adapted(network, Parameters.of(w).requireGradient(), support);
@@ -54,6 +121,7 @@ public final class MetaJudge implements AutoCloseable {
 
     @Override
     public void close() {
+        onDevices.forEach(DeviceJudge::close);
         pool.close();
     }
 }

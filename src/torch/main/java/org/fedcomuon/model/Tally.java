@@ -6,10 +6,15 @@ import java.util.OptionalLong;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.LongOptional;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorVector;
+import org.bytedeco.pytorch.global.torch;
 
 /** A score as sums, for adding up batches. */
 record Tally(double loss, long right, long count) {
     static final Tally NOTHING = new Tally(0, 0, 0);
+
+    /** The numbers of a batch that {@link #sums} returns. */
+    static final int SUMS = 2;
 
     private static final int LARGEST_BATCH = 250;
 
@@ -40,11 +45,27 @@ record Tally(double loss, long right, long count) {
     static Tally of(Network network, Parameters parameters, Examples batch) {
         Torch.claim();
         try (var _ = new PointerScope()) {
-            Tensor logits = network.logits(parameters, batch.inputs(), Dropout.none());
-            double loss = CrossEntropy.sum(logits, batch.labels()).item_float();
-            Tensor right = logits.argmax(new LongOptional(-1), false).eq(batch.labels());
-            return new Tally(loss, right.sum().item_long(), right.numel());
+            var sums = new double[SUMS];
+            sums(network, parameters, batch).data_ptr_double().get(sums);
+            return of(sums, 0, batch.labels().numel());
         }
+    }
+
+    /** Returns the tally of {@code count} predictions from what {@link #sums} gave, at {@code at} of {@code values}. */
+    static Tally of(double[] values, int at, long count) {
+        return new Tally(values[at], (long) values[at + 1], count);
+    }
+
+    /**
+     * Returns the {@value #SUMS} sums of a batch, in double, on the device of both: the loss, which libtorch adds up in
+     * float, and the number of correct predictions.
+     */
+    static Tensor sums(Network network, Parameters parameters, Examples batch) {
+        Tensor logits = network.logits(parameters, batch.inputs(), Dropout.none());
+        Tensor loss = CrossEntropy.sum(logits, batch.labels());
+        Tensor right =
+                logits.argmax(new LongOptional(-1), false).eq(batch.labels()).sum();
+        return torch.stack(new TensorVector(loss.to(torch.ScalarType.Double), right.to(torch.ScalarType.Double)));
     }
 
     Tally plus(Tally other) {

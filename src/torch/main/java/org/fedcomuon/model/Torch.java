@@ -2,6 +2,7 @@ package org.fedcomuon.model;
 
 import static java.util.stream.Collectors.joining;
 
+import java.util.List;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import java.util.stream.LongStream;
@@ -60,6 +61,11 @@ final class Torch {
     /** Returns whether libtorch can compute on this device; it cannot on simulated ones. */
     static boolean computesOn(String device) {
         return GPUS.computesOn(device);
+    }
+
+    /** Returns whether libtorch can compute on all of these devices, in their own memory. */
+    static boolean computesOn(List<String> devices) {
+        return devices.stream().allMatch(Torch::computesOn);
     }
 
     /** Must be called on a thread before any other call of libtorch. */

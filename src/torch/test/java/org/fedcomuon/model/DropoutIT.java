@@ -1,12 +1,21 @@
 package org.fedcomuon.model;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
 import java.lang.foreign.Arena;
+import java.security.MessageDigest;
+import java.util.HexFormat;
 import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
+import org.fedcomuon.device.Device;
+import org.fedcomuon.device.Devices;
+import org.fedcomuon.device.InstructionSet;
 import org.fedcomuon.problem.Client;
 import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.Jacobian;
@@ -66,6 +75,71 @@ class DropoutIT {
         Dropout other = Dropout.of(xi);
         other.apply(torch.ones(5), 0.3); // a first layer of another size does not change the second
         assertThat(applied(other, 0.1)).isEqualTo(second);
+    }
+
+    /** The masks as they were when one core of the host made them in Java, number after number. */
+    @Test
+    void masksAreThoseOfSplittableRandom() {
+        for (int size : new int[] {1, 2, 3, 4, 5, 255, 256, 257, 16_383, 16_384, 16_385, SIZE}) {
+            for (double p : new double[] {0.1, 0.5, 0.9999}) {
+                Tensor result = Dropout.of(xi).apply(torch.ones(size), p);
+                var random = new SplittableRandom(xi.random().nextLong());
+                int left = (int) Math.round(p * 65536);
+                long bits = 0;
+                for (int j = 0; j < size; j++) {
+                    bits = j % 4 == 0 ? random.nextLong() : bits >>> 16;
+                    float expected = (bits & 0xffff) < left ? 0 : (float) (65536.0 / (65536 - left));
+                    assertThat(result.data_ptr_float().get(j))
+                            .as("%d of %d", j, size)
+                            .isEqualTo(expected);
+                }
+            }
+        }
+    }
+
+    /** Recorded before there was a kernel for masks. */
+    @Test
+    void masksStayWhatTheyWere() throws Exception {
+        byte[] mask = new byte[SIZE];
+        float[] values = applied(Dropout.of(new Sample(7, 3, Sample.Stream.INNER, 11)), 0.1);
+        for (int j = 0; j < SIZE; j++) {
+            mask[j] = (byte) (values[j] == 0 ? 1 : 0);
+        }
+        assertThat(HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(mask)))
+                .isEqualTo("4f9aecda1613fa142ac58ab4ac74ac57119b90ad314633cc36d27479a8430e6a");
+    }
+
+    @Test
+    void clientsTogetherHaveTheMasksThatEachHasAlone() {
+        Torch.claim();
+        List<Sample> samples = List.of(xi, TinyModels.sample(4), TinyModels.sample(5));
+        try (Device device = Devices.open("cpu:0", 2, InstructionSet.AUTO)) {
+            Dropout together = Dropout.of(samples, device);
+            List<Dropout> alone = samples.stream().map(Dropout::of).toList();
+            for (long[] shape : new long[][] {{3, 7}, {3, 5, 1001}}) { // the second layer has masks of its own
+                Tensor all = together.apply(torch.ones(shape), 0.3);
+                for (int k = 0; k < samples.size(); k++) {
+                    Tensor own = alone.get(k).apply(torch.ones(shape).select(0, k), 0.3);
+                    assertThat(all.select(0, k).equal(own)).isTrue();
+                }
+            }
+            assertThatThrownBy(() -> together.apply(torch.ones(2, 3), 0.3))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("2 x 3 for 3 clients");
+        }
+    }
+
+    /** The device makes the masks, on its thread; so the calling thread must be that one. */
+    @Test
+    void theDeviceMakesMasksOfClientsTogether() throws Exception {
+        try (Device device = Devices.open("cpu:0", 1, InstructionSet.AUTO);
+                ExecutorService other = Executors.newSingleThreadExecutor()) {
+            Dropout dropout = Dropout.of(List.of(xi), device);
+            assertThatThrownBy(() -> other.submit(() -> dropout.apply(torch.ones(4), 0.5))
+                            .get())
+                    .hasCauseInstanceOf(WrongThreadException.class);
+            assertThat(dropout.apply(torch.ones(4), 0.5).numel()).isEqualTo(4);
+        }
     }
 
     @Test
