@@ -1,5 +1,6 @@
 package org.fedcomuon.device;
 
+import java.lang.foreign.MemorySegment;
 import java.util.Optional;
 import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
 
@@ -40,6 +41,13 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
      * @throws DeviceException.Fault when one of them failed
      */
     void synchronize();
+
+    /**
+     * Returns the CUDA stream that its operations run on, in the order they are given, for a library that computes in
+     * its memory; the device becomes the calling thread's current one, as such libraries need it. Null's segment on the
+     * CPU.
+     */
+    MemorySegment stream();
 
     /** Creates an event on the stream of this device. */
     StreamEvent event();

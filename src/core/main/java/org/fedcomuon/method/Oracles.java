@@ -4,19 +4,24 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
+import java.util.TreeMap;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.problem.Client;
 import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.HessianProduct;
+import org.fedcomuon.problem.JointOracle;
+import org.fedcomuon.problem.Points;
 import org.fedcomuon.problem.Problem;
 import org.fedcomuon.problem.Sample;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The oracles of the clients on one device. Brings to them what they read, evaluates them on worker threads, takes away
- * what they wrote, and refuses results that are not finite. {@link Clients} documents what each evaluation computes.
+ * The oracles of the clients on one device. Brings to them what they read, evaluates them on worker threads or, where
+ * the problem has an oracle of several clients, all in one call on the device thread, takes away what they wrote, and
+ * refuses results that are not finite. {@link Clients} documents what each evaluation computes.
  */
 final class Oracles implements AutoCloseable {
     private final Clients clients;
@@ -26,10 +31,13 @@ final class Oracles implements AutoCloseable {
     private final ClientFault.Policy policy;
     private final Consumer<ClientFault> onFault;
     private final List<Client> oracles = new ArrayList<>();
-    private final boolean onDevice; // whether they compute in the device's memory
+    private final Optional<JointOracle> joint; // instead of those, for g and its derivatives
+    private final boolean onDevice; // whether it computes in the device's memory
     private final Workers workers;
     private final double[] lossSums;
     private final int[] lossCounts;
+    private @Nullable Variable lossesOnDevice; // what is not in lossSums yet, because g is not on the host
+    private boolean lossesFetched = true;
     private @Nullable Variable plainJacobian;
     private @Nullable Variable plainValue;
     private @Nullable Variable plainOuter;
@@ -51,17 +59,22 @@ final class Oracles implements AutoCloseable {
         for (int k = 0; k < count; k++) {
             oracles.add(problem.client(clients.number(k)));
         }
-        onDevice = !device.isHost() && oracles.stream().allMatch(oracle -> oracle.acceptsMemoryOf(device.name()));
+        joint = problem.joint(
+                device, IntStream.range(0, count).mapToObj(clients::number).toList());
+        onDevice = joint.map(JointOracle::computesOnDevice).orElse(false);
         lossSums = new double[count];
         lossCounts = new int[count];
         workers = new Workers(device.name(), Math.min(workerCount, count));
     }
 
     void inner(Variable w, Variable value, Variable jacobian) {
+        Sample[] xi = sampleInner();
         evaluate(
                 Views.ofPoints(w),
                 new Views(List.of(jacobian), List.of(value)),
-                k -> oracles.get(k).inner(sampling.inner(k), w.point(k), value.values(k), jacobian.jacobian(k)));
+                k -> oracles.get(k).inner(xi[k], w.point(k), value.values(k), jacobian.jacobian(k)),
+                (oracle, run) -> oracle.inner(
+                        of(xi, run), point(w, run), value.values(run, onDevice), jacobian.points(run, onDevice)));
         requireFinite(value);
         requireFinite(jacobian);
         addLoss(value);
@@ -69,18 +82,28 @@ final class Oracles implements AutoCloseable {
 
     void innerAtTwo(
             Variable w, Variable value, Variable jacobian, Variable wOld, Variable valueOld, Variable jacobianOld) {
+        Sample[] xi = sampleInner();
         evaluate(
                 Views.ofPoints(w, wOld),
                 new Views(List.of(jacobian, jacobianOld), List.of(value, valueOld)),
                 k -> oracles.get(k)
                         .innerAtTwo(
-                                sampling.inner(k),
+                                xi[k],
                                 w.point(k),
                                 value.values(k),
                                 jacobian.jacobian(k),
                                 wOld.point(k),
                                 valueOld.values(k),
-                                jacobianOld.jacobian(k)));
+                                jacobianOld.jacobian(k)),
+                (oracle, run) -> {
+                    oracle.inner(
+                            of(xi, run), point(w, run), value.values(run, onDevice), jacobian.points(run, onDevice));
+                    oracle.inner(
+                            of(xi, run),
+                            point(wOld, run),
+                            valueOld.values(run, onDevice),
+                            jacobianOld.points(run, onDevice));
+                });
         requireFinite(value);
         requireFinite(jacobian);
         requireFinite(valueOld);
@@ -155,31 +178,67 @@ final class Oracles implements AutoCloseable {
     }
 
     void hessianProduct(Variable w, Variable direction, Variable product) {
+        Sample[] xi = sampleInner();
         evaluate(
                 Views.ofPoints(w, direction),
                 Views.ofPoints(product),
                 k -> ((HessianProduct) oracles.get(k))
-                        .hessianProduct(sampling.inner(k), w.point(k), direction.point(k), product.point(k)));
+                        .hessianProduct(xi[k], w.point(k), direction.point(k), product.point(k)),
+                (oracle, run) ->
+                        oracle.hessianProduct(of(xi, run), point(w, run), point(direction, run), point(product, run)));
         requireFinite(product);
+    }
+
+    /** Draws a sample of g for each client that takes part; the others have none. */
+    private Sample[] sampleInner() {
+        var xi = new Sample[clients.count()];
+        active().forEach(k -> xi[k] = sampling.inner(k));
+        return xi;
+    }
+
+    private static List<Sample> of(Sample[] xi, Run run) {
+        return Arrays.asList(xi).subList(run.first(), run.first() + run.count());
+    }
+
+    private Points point(Variable w, Run run) {
+        return w.points(run, onDevice).getFirst();
     }
 
     private void addLoss(Variable value) {
         if (d > 1) {
             return; // components of g are no losses
         }
-        for (Run run : clients.runs()) {
-            for (int k = run.first(); k < run.first() + run.count(); k++) {
-                lossSums[k] += value.values(k).get(0);
-                lossCounts[k]++;
+        if (onDevice) {
+            if (lossesOnDevice == null) {
+                lossesOnDevice = clients.scratch("losses", 1);
             }
+            lossesOnDevice.add(1, value); // nobody waits for them before somebody asks
+            lossesFetched = false;
         }
+        active().forEach(k -> {
+            lossSums[k] += onDevice ? 0 : value.values(k).get(0);
+            lossCounts[k]++;
+        });
     }
 
     double meanLoss(int k) {
+        if (lossesOnDevice != null && !lossesFetched) {
+            lossesOnDevice.fetch(new Run(0, clients.count()));
+            device.synchronize();
+            lossesFetched = true;
+            for (int each = 0; each < lossSums.length; each++) {
+                lossSums[each] += lossesOnDevice.values(each).get(0);
+            }
+            lossesOnDevice.zero();
+        }
         return lossSums[k] / lossCounts[k];
     }
 
     void forgetLosses() {
+        if (lossesOnDevice != null) {
+            lossesOnDevice.zero();
+            lossesFetched = true;
+        }
         Arrays.fill(lossSums, 0);
         Arrays.fill(lossCounts, 0);
     }
@@ -192,9 +251,12 @@ final class Oracles implements AutoCloseable {
         void call(int client) throws Exception;
     }
 
-    /**
-     * An oracle's view of some variables: points, which may be on the device, and values, which are always on the host.
-     */
+    /** A call of an oracle of several clients, for adjacent ones. */
+    private interface JointCall {
+        void on(JointOracle oracle, Run run) throws Exception;
+    }
+
+    /** An oracle's view of some variables: points and values. */
     private record Views(List<Variable> points, List<Variable> values) {
         static Views ofPoints(Variable... points) {
             return new Views(List.of(points), List.of());
@@ -203,59 +265,100 @@ final class Oracles implements AutoCloseable {
         static Views ofValues(Variable... values) {
             return new Views(List.of(), List.of(values));
         }
-    }
 
-    /** Returns the variables of {@code views} that pass through host memory. */
-    private List<Variable> staged(Views views) {
-        if (onDevice) {
-            return views.values();
+        void forEach(Consumer<Variable> action) {
+            points.forEach(action);
+            values.forEach(action);
         }
-        var all = new ArrayList<>(views.points());
-        all.addAll(views.values());
-        return all;
     }
 
-    /** Everything that oracles read is brought to them, in one wait for all; what they write is taken away, in none. */
+    /** Evaluates clients one by one, or, if there is an oracle for it, those that are adjacent by one call. */
+    private void evaluate(Views read, Views written, Oracle oracle, JointCall call) {
+        joint.ifPresentOrElse(
+                all -> evaluate(read, written, onDevice, () -> evaluate(all, call)),
+                () -> evaluate(read, written, oracle));
+    }
+
     private void evaluate(Views read, Views written, Oracle oracle) {
-        written.points().forEach(Variable::becomeDifferent);
-        written.values().forEach(Variable::becomeDifferent);
-        if (device.isHost()) {
-            evaluate(oracle);
+        evaluate(read, written, false, () -> evaluate(oracle));
+    }
+
+    /**
+     * Everything that oracles read is brought to them, in one wait for all; what they write is taken away, in none. An
+     * oracle that computes in place is on the stream of the device, so that there is nothing to bring or to wait for.
+     */
+    private void evaluate(Views read, Views written, boolean inPlace, Runnable work) {
+        written.forEach(Variable::becomeDifferent);
+        if (device.isHost() || inPlace) {
+            clients.timed(Clients.Phase.GRADIENT, work);
             return;
         }
         clients.timed(Clients.Phase.GRADIENT, () -> {
-            if (onDevice) {
-                read.points().forEach(Variable::preparePoints);
-                written.points().forEach(Variable::preparePoints);
-            }
-            staged(read).forEach(Variable::fetch);
-            staged(written).forEach(Variable::prepare);
+            read.forEach(Variable::fetch);
+            written.forEach(Variable::prepare);
             device.synchronize(); // what was written before has been taken away as well
+            work.run();
+            written.forEach(Variable::store);
         });
-        evaluate(oracle);
-        clients.timed(Clients.Phase.GRADIENT, () -> staged(written).forEach(Variable::store));
+    }
+
+    /** Calls the oracle of all clients for each run of adjacent ones. */
+    private void evaluate(JointOracle all, JointCall call) {
+        for (Run run : clients.runs()) {
+            Exception together = attempt(all, call, run);
+            if (together != null) {
+                blame(all, call, run, together);
+            }
+        }
+    }
+
+    private static @Nullable Exception attempt(JointOracle all, JointCall call, Run run) {
+        try {
+            call.on(all, run);
+            return null;
+        } catch (Exception e) {
+            return e;
+        }
+    }
+
+    /** Evaluates clients alone after they have failed together: those that fail again are at fault. */
+    private void blame(JointOracle all, JointCall call, Run run, Exception together) {
+        var thrown = new TreeMap<Integer, Exception>();
+        for (int k = run.first(); k < run.first() + run.count(); k++) {
+            Exception alone = run.count() == 1 ? together : attempt(all, call, new Run(k, 1));
+            if (alone != null) {
+                thrown.put(k, alone);
+            }
+        }
+        if (thrown.isEmpty()) { // such as for want of memory
+            throw new IllegalStateException(
+                    "%d clients of %s failed together, but none of them alone: %s"
+                            .formatted(run.count(), device.name(), together.getMessage()),
+                    together);
+        }
+        thrown.forEach((k, e) -> fault(k, ClientFault.Kind.THREW, e.toString(), e));
+    }
+
+    private IntStream active() {
+        return clients.runs().stream().flatMapToInt(run -> IntStream.range(run.first(), run.first() + run.count()));
     }
 
     private void evaluate(Oracle oracle) {
-        clients.timed(Clients.Phase.GRADIENT, () -> {
-            int[] active = clients.runs().stream()
-                    .flatMapToInt(run -> IntStream.range(run.first(), run.first() + run.count()))
-                    .toArray();
-            var thrown = new @Nullable Exception[active.length];
-            workers.run(active.length, i -> {
-                try {
-                    oracle.call(active[i]);
-                } catch (Exception e) {
-                    thrown[i] = e;
-                }
-            });
-            for (int i = 0; i < active.length; i++) {
-                Exception e = thrown[i];
-                if (e != null) {
-                    fault(active[i], ClientFault.Kind.THREW, e.toString(), e);
-                }
+        int[] active = active().toArray();
+        var thrown = new @Nullable Exception[active.length];
+        workers.run(active.length, i -> {
+            try {
+                oracle.call(active[i]);
+            } catch (Exception e) {
+                thrown[i] = e;
             }
         });
+        for (int i = 0; i < active.length; i++) {
+            Exception e = thrown[i];
+            if (e != null) {
+                fault(active[i], ClientFault.Kind.THREW, e.toString(), e);
+            }
+        }
     }
 
     private void requireFinite(Variable result) {
