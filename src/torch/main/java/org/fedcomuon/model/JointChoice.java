@@ -44,6 +44,11 @@ final class JointChoice {
         return gradients;
     }
 
+    /** Returns whether libtorch computes in the memory of a device; says so where it cannot, but could. */
+    boolean isComputedOn(String device) {
+        return computesOn.test(device);
+    }
+
     /**
      * Returns the oracle for a device; empty where the clients themselves are the fastest.
      *
@@ -53,7 +58,7 @@ final class JointChoice {
      */
     Optional<JointOracle> on(
             Device device, String what, Optional<Supplier<JointOracle>> together, Supplier<JointOracle> oneByOne) {
-        boolean there = !device.isHost() && computesOn.test(device.name());
+        boolean there = !device.isHost() && isComputedOn(device.name());
         boolean wanted = gradients == Gradients.TOGETHER || gradients == Gradients.AUTO && there;
         if (wanted && together.isEmpty() && said.compareAndSet(false, true)) {
             log.accept("%s: %s does not take several clients at once, so that gradients are computed client by client"

@@ -53,7 +53,7 @@ public final class TorchProblem implements Problem {
     private final List<Inner> clients;
     private final OuterFunction outer;
     private final LongFunction<Floats> initial;
-    private final JointChoice choice = new JointChoice(Gradients.AUTO);
+    private final JointChoice choice;
 
     /**
      * Describes a problem that starts from {@link Initialization#uniform}.
@@ -74,13 +74,31 @@ public final class TorchProblem implements Problem {
      */
     public TorchProblem(
             Layout layout, List<? extends Inner> clients, OuterFunction outer, LongFunction<Floats> initial) {
+        this(layout, clients, outer, initial, new JointChoice(Gradients.AUTO));
+    }
+
+    private TorchProblem(
+            Layout layout,
+            List<? extends Inner> clients,
+            OuterFunction outer,
+            LongFunction<Floats> initial,
+            JointChoice choice) {
         this.layout = layout;
         this.clients = List.copyOf(clients);
         this.outer = outer;
         this.initial = initial;
+        this.choice = choice;
         if (clients.isEmpty()) {
             throw new IllegalArgumentException("a problem without clients; at least 1 is needed");
         }
+    }
+
+    /**
+     * Returns the same problem with another way to compute gradients than {@link Gradients#AUTO}. All are per client,
+     * because an inner function takes the parameters of one; where they are asked for together, that is logged once.
+     */
+    public TorchProblem gradients(Gradients gradients) {
+        return new TorchProblem(layout, clients, outer, initial, new JointChoice(gradients));
     }
 
     @Override
