@@ -170,8 +170,8 @@ public final class Variable {
         long stride = shared ? 0 : length;
         var components = new ArrayList<Points>();
         for (long at = 0; at < length; at += n) {
-            components.add(
-                    new Points(clients.layout(), all.slice(at, (run.count() - 1) * stride + n), run.count(), stride));
+            components.add(new Points(
+                    clients.layout(), all.slice(at, (run.count() - 1) * stride + n), run.count(), stride));
         }
         return components;
     }

@@ -8,9 +8,9 @@ import java.util.OptionalDouble;
  * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="client"}
  *
  * <p>Called by one thread at a time, not always the same; different clients are called concurrently. The same arguments
- * must give bit-identical results. Views are valid during the call only, and are memory of the host: on a GPU values are
- * copied before a call and after it, unless the problem has a {@link JointOracle}. An exception or a result that is not finite is
- * a fault of this client, which the federation handles by its policy.
+ * must give bit-identical results. Views are valid during the call only, and are memory of the host: on a GPU values
+ * are copied before a call and after it, unless the problem has a {@link JointOracle}. An exception or a result that is
+ * not finite is a fault of this client, which the federation handles by its policy.
  */
 public interface Client {
     /**

@@ -121,7 +121,11 @@ public final class ThresholdProblem implements Problem {
             losses.inner(xi, withoutThreshold(w), loss, List.of(withoutThreshold(jacobian.getFirst())));
             for (int i = 0; i < xi.size(); i++) {
                 value.set(2L * i, loss.get(i));
-                addThreshold(w.of(i), value.slice(2L * i, 2), jacobian.get(0).of(i), jacobian.get(1).of(i));
+                addThreshold(
+                        w.of(i),
+                        value.slice(2L * i, 2),
+                        jacobian.get(0).of(i),
+                        jacobian.get(1).of(i));
             }
         }
 

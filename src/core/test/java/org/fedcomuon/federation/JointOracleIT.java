@@ -100,11 +100,7 @@ class JointOracleIT {
         }
 
         @Override
-        public void hessianProduct(
-                Sample xi,
-                Point w,
-                Point direction,
-                Point product) {
+        public void hessianProduct(Sample xi, Point w, Point direction, Point product) {
             throw new AssertionError("clients are evaluated together");
         }
     }
@@ -126,8 +122,8 @@ class JointOracleIT {
             int d = jacobian.size();
             for (int i = 0; i < xi.size(); i++) {
                 int k = i;
-                var gradients =
-                        new Jacobian(jacobian.stream().map(points -> points.of(k)).toList());
+                var gradients = new Jacobian(
+                        jacobian.stream().map(points -> points.of(k)).toList());
                 clients.get(xi.get(i).client()).inner(xi.get(i), w.of(i), value.slice((long) i * d, d), gradients);
             }
         }
@@ -160,11 +156,8 @@ class JointOracleIT {
     @MethodSource("methods")
     void runsHaveTheBitsOfTheClients(Method method) throws Exception {
         Problem plain = AllMethods.problem(method, CLIENTS);
-        String expected = run(plain, method, "cpu:0")
-                .participation(0.6)
-                .build()
-                .run()
-                .sha256();
+        String expected =
+                run(plain, method, "cpu:0").participation(0.6).build().run().sha256();
         for (String[] names : List.of(new String[] {"cpu:0"}, new String[] {"cpu:0", "cpu:1"})) {
             var joint = new Joint(plain, xi -> {});
             assertThat(run(joint, method, names)
@@ -237,7 +230,8 @@ class JointOracleIT {
                 throw new IOException("no such file");
             }
         };
-        assertThatThrownBy(() -> run(new Joint(plain, third), method, device).build().run())
+        assertThatThrownBy(() ->
+                        run(new Joint(plain, third), method, device).build().run())
                 .isInstanceOf(ClientFaultException.class)
                 .hasMessageContaining("client 3")
                 .hasMessageContaining("no such file");
@@ -253,8 +247,7 @@ class JointOracleIT {
             private final Client client = plain.client(k);
 
             @Override
-            public void inner(Sample xi, Point w, Floats value, Jacobian jacobian)
-                    throws Exception {
+            public void inner(Sample xi, Point w, Floats value, Jacobian jacobian) throws Exception {
                 third.visit(List.of(xi));
                 client.inner(xi, w, value, jacobian);
             }

@@ -126,8 +126,7 @@ class OnDeviceOracleIT {
         var made = new ArrayList<OnDevice>();
         List<Integer> numbers = IntStream.range(0, CLIENTS).boxed().toList();
         try (Device device = TestDevices.open(name);
-                var clients = new Clients(
-                        device, problem(made), numbers, 1, ClientFault.Policy.FAIL, fault -> {}, 2)) {
+                var clients = new Clients(device, problem(made), numbers, 1, ClientFault.Policy.FAIL, fault -> {}, 2)) {
             Variable w = clients.weights();
             Variable value = clients.scratch("g", 1);
             Variable gradient = clients.scratch("gradient", N);

@@ -65,8 +65,7 @@ record MeanVarianceObjective() implements ObjectiveChoice {
                         new TensorVector(returns.mean(), returns.square().mean()));
             });
         }
-        return new TorchProblem(network.layout(), clients, outer(c), network::initial)
-                .gradients(c.gradients());
+        return new TorchProblem(network.layout(), clients, outer(c), network::initial).gradients(c.gradients());
     }
 
     @Override

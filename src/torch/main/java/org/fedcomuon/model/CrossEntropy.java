@@ -33,7 +33,11 @@ final class CrossEntropy {
             Tensor labels = w.here(batch.examples().labels());
             return w.clients().isEmpty()
                     ? mean(logits, labels)
-                    : means(logits, labels, w.clients().getAsInt(), batch.shares().map(w::here));
+                    : means(
+                            logits,
+                            labels,
+                            w.clients().getAsInt(),
+                            batch.shares().map(w::here));
         });
     }
 

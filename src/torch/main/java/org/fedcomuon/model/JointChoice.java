@@ -21,11 +21,7 @@ final class JointChoice {
     private final AtomicBoolean said = new AtomicBoolean();
 
     JointChoice(Gradients gradients) {
-        this(
-                gradients,
-                Torch::computesOn,
-                TorchStream.ofLibtorch(),
-                LoggerFactory.getLogger(JointChoice.class)::info);
+        this(gradients, Torch::computesOn, TorchStream.ofLibtorch(), LoggerFactory.getLogger(JointChoice.class)::info);
     }
 
     /**

@@ -22,8 +22,8 @@ import org.fedcomuon.problem.Block;
  * {@code torch.relu}, are libtorch's.
  *
  * <p>With parameters of several {@linkplain Parameters#clients clients}, their examples are one after the other in the
- * first dimension of {@code x}, as many of each, and every example meets the parameters of its own client. The number of
- * operations of libtorch does not depend on the number of clients.
+ * first dimension of {@code x}, as many of each, and every example meets the parameters of its own client. The number
+ * of operations of libtorch does not depend on the number of clients.
  *
  * <p>For example: {@snippet file="org/fedcomuon/model/OwnNetworkIT.java" region="network"}
  *
@@ -74,39 +74,20 @@ public final class Layers {
     /** Applies a convolution to images of {@code examples x channels x rows x cols}. */
     public static Tensor convolution(Parameters p, String layer, Tensor x, int stride, int padding) {
         Tensor kernel = p.get(layer + ".weight");
-        Tensor bias = p.get(layer + ".bias");
         if (p.clients().isEmpty()) {
-            return convolution(x, kernel, bias, stride, padding, 1);
+            var bias = new TensorOptional(p.get(layer + ".bias"));
+            return torch.conv2d(x, kernel, bias, square(stride), square(padding), square(1), 1);
         }
-        // One convolution of images with the channels of all clients, each a group that is convolved by itself.
-        int clients = p.clients().getAsInt();
-        Tensor y = convolution(
-                exchanged(x, clients, x.size(0) / clients).flatten(1, 2),
-                kernel.flatten(0, 1),
-                bias.flatten(),
-                stride,
-                padding,
-                clients);
-        long channels = kernel.size(1);
-        return y.view(y.size(0), clients, channels, y.size(2), y.size(3))
-                .transpose(0, 1)
-                .flatten(0, 1);
-    }
-
-    /** Returns images of clients x examples as images of examples x clients, in five dimensions. */
-    private static Tensor exchanged(Tensor x, long clients, long examples) {
-        return x.view(clients, examples, x.size(1), x.size(2), x.size(3)).transpose(0, 1);
-    }
-
-    private static Tensor convolution(Tensor x, Tensor kernel, Tensor bias, int stride, int padding, int groups) {
-        return torch.conv2d(
-                x,
-                kernel,
-                new TensorOptional(bias),
-                square(stride),
-                square(padding),
-                square(1),
-                groups);
+        // As a product of windows and kernels: the derivative of second order of a convolution in groups, one for each
+        // client, has a loop over groups.
+        Tensor padded = padding == 0
+                ? x
+                : torch.constant_pad_nd(x, new long[] {padding, padding, padding, padding}, new Scalar(0f));
+        Tensor windows = padded.unfold(2, kernel.size(3), stride)
+                .unfold(3, kernel.size(4), stride)
+                .permute(0, 2, 3, 1, 4, 5)
+                .flatten(3, 5);
+        return dense(p, layer, windows).permute(0, 3, 1, 2);
     }
 
     /** Returns the blocks of {@link #norm} and {@link #groupNorm}: a gain, which is initially one, and a shift. */
@@ -122,8 +103,7 @@ public final class Layers {
         if (p.clients().isEmpty()) {
             return torch.layer_norm(x, width, new TensorOptional(gain), new TensorOptional(shift), EPSILON, false);
         }
-        Tensor normalised =
-                torch.layer_norm(x, width, new TensorOptional(), new TensorOptional(), EPSILON, false);
+        Tensor normalised = torch.layer_norm(x, width, new TensorOptional(), new TensorOptional(), EPSILON, false);
         Tensor rows = normalised.reshape(p.clients().getAsInt(), -1, width[0]);
         return torch.addcmul(shift.unsqueeze(1), rows, gain.unsqueeze(1)).reshape(shape(x));
     }
@@ -135,8 +115,7 @@ public final class Layers {
         if (p.clients().isEmpty()) {
             return torch.group_norm(x, groups, new TensorOptional(gain), new TensorOptional(shift), EPSILON, false);
         }
-        Tensor normalised =
-                torch.group_norm(x, groups, new TensorOptional(), new TensorOptional(), EPSILON, false);
+        Tensor normalised = torch.group_norm(x, groups, new TensorOptional(), new TensorOptional(), EPSILON, false);
         Tensor channels = normalised.reshape(p.clients().getAsInt(), -1, x.size(1), x.numel() / x.size(0) / x.size(1));
         return torch.addcmul(perChannel(shift), channels, perChannel(gain)).reshape(shape(x));
     }
@@ -160,10 +139,11 @@ public final class Layers {
         int clients = p.clients().getAsInt();
         // By two indices, client and word: as rows of one matrix the tables of all clients would have to be copied.
         Tensor client = torch.arange(
-                        new Scalar(clients), new TensorOptions(torch.ScalarType.Long).device(new DeviceOptional(rows.device())))
+                        new Scalar(clients),
+                        new TensorOptions(torch.ScalarType.Long).device(new DeviceOptional(rows.device())))
                 .unsqueeze(1);
-        var indices = new TensorOptionalVector(
-                new TensorOptional(client), new TensorOptional(words.reshape(clients, -1)));
+        var indices =
+                new TensorOptionalVector(new TensorOptional(client), new TensorOptional(words.reshape(clients, -1)));
         long[] shape = Arrays.copyOf(shape(words), Math.toIntExact(words.dim()) + 1);
         shape[shape.length - 1] = rows.size(-1);
         return torch.index(rows, new TensorOptionalList(indices)).view(shape);

@@ -31,9 +31,7 @@ final class OneByOne implements JointOracle {
     private final Map<Integer, Function> byClient = new HashMap<>();
     private final Views views = new Views();
 
-    /**
-     * @param functions returns the functions of a client, by its number; called once for each
-     */
+    /** @param functions returns the functions of a client, by its number; called once for each */
     OneByOne(IntFunction<? extends Function> functions) {
         this.functions = functions;
     }
@@ -55,7 +53,8 @@ final class OneByOne implements JointOracle {
             views.evaluate(
                     w.of(i),
                     value.slice((long) i * d, d),
-                    new Jacobian(jacobian.stream().map(component -> component.of(k)).toList()),
+                    new Jacobian(
+                            jacobian.stream().map(component -> component.of(k)).toList()),
                     at -> of(xi.get(k)).values(at, xi.get(k)));
         }
     }
@@ -64,7 +63,8 @@ final class OneByOne implements JointOracle {
     public void hessianProduct(List<Sample> xi, Points w, Points direction, Points product) {
         for (int i = 0; i < xi.size(); i++) {
             Sample sample = xi.get(i);
-            views.hessianProduct(w.of(i), direction.of(i), product.of(i), at -> of(sample).curved(at, sample));
+            views.hessianProduct(
+                    w.of(i), direction.of(i), product.of(i), at -> of(sample).curved(at, sample));
         }
     }
 }

@@ -277,8 +277,8 @@ final class Stages {
                 out,
                 blocks(at, () -> List.of(Block.matrix(name, embedding.words(), embedding.width()))),
                 size(out),
-                (p, x, dropout) -> Layers.embedding(p, name, x.to(torch.ScalarType.Long))
-                        .mul(new Scalar(scale)));
+                (p, x, dropout) ->
+                        Layers.embedding(p, name, x.to(torch.ScalarType.Long)).mul(new Scalar(scale)));
     }
 
     private Stage attention(Layer.Attention attention, Place at) {

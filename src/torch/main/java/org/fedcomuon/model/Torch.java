@@ -36,8 +36,7 @@ final class Torch {
     }
 
     /** That of this process. */
-    static final GpuSupport GPUS =
-            new GpuSupport(torch::cuda_is_available, LoggerFactory.getLogger(Torch.class)::warn);
+    static final GpuSupport GPUS = new GpuSupport(torch::cuda_is_available, LoggerFactory.getLogger(Torch.class)::warn);
 
     private static final ThreadLocal<Boolean> CLAIMED = ThreadLocal.withInitial(() -> {
         torch.set_num_threads(1); // for this thread only: it is a setting of OpenMP

@@ -75,7 +75,7 @@ final class Views {
      * Evaluates the losses of several clients, each at its own point: one backward pass for all.
      *
      * @param value receives the losses
-     * @param gradient receives their gradients, without a copy in between
+     * @param gradient receives their gradients
      */
     void evaluate(Points w, Floats value, Points gradient, Function<Parameters, Tensor> losses) {
         Torch.claim();
@@ -87,9 +87,16 @@ final class Views {
                 throw new IllegalArgumentException(
                         "losses of the shape (%s) for %d clients".formatted(Torch.shape(values), w.count()));
             }
-            into.zero();
-            receive(at, into);
-            total(values).backward();
+            // Not accumulated as those of one client are: libtorch warns of gradients with gaps between clients.
+            copy(
+                    torch.grad(
+                            new TensorVector(total(values)),
+                            at.vector(),
+                            new TensorVector(),
+                            new BoolOptional(),
+                            false,
+                            true),
+                    into);
             write(values, value);
         }
     }
@@ -167,13 +174,17 @@ final class Views {
             }
             TensorVector curves = torch.grad(
                     new TensorVector(slope), parameters, new TensorVector(), new BoolOptional(), false, true);
-            for (int i = 0; i < curves.size(); i++) {
-                Tensor curve = curves.get(i);
-                if (curve.defined()) {
-                    into.blocks().get(i).copy_(curve);
-                } else {
-                    into.blocks().get(i).zero_(); // the slope does not depend on it
-                }
+            copy(curves, into);
+        }
+    }
+
+    private static void copy(TensorVector derivatives, Parameters into) {
+        for (int i = 0; i < derivatives.size(); i++) {
+            Tensor derivative = derivatives.get(i);
+            if (derivative.defined()) {
+                into.blocks().get(i).copy_(derivative);
+            } else {
+                into.blocks().get(i).zero_(); // nothing depends on this block
             }
         }
     }

@@ -44,10 +44,17 @@ class GpuSupportTest {
         assumeTrue(TestDevices.simulated().findAny().isPresent(), "no simulated devices");
         var support = new GpuSupport(() -> false, warnings::add);
         var choice = new JointChoice(
-                gradients, name -> support.computesOn(name.replace("cudasim", "cuda")), (device, stream, work) -> {}, line -> {});
+                gradients,
+                name -> support.computesOn(name.replace("cudasim", "cuda")),
+                (device, stream, work) -> {},
+                line -> {});
         List<int[]> clients = List.of(new int[] {0}, new int[] {1});
         var problem = new Classification(
-                new LeNet(), Examples.of(new float[2 * 784], new int[2], 1, 28, 28), clients, 1, new ExponentialRisk(1));
+                new LeNet(),
+                Examples.of(new float[2 * 784], new int[2], 1, 28, 28),
+                clients,
+                1,
+                new ExponentialRisk(1));
         try (Device cpu = TestDevices.open("cpu:0")) {
             problem.choosing(choice).joint(cpu, List.of(0, 1));
             assertThat(warnings).isEmpty();

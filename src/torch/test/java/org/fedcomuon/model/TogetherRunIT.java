@@ -92,15 +92,7 @@ class TogetherRunIT {
         var problem = new Classification(new LeNet(), images(), clients(), 8, new ExponentialRisk(0.5));
         assertClose(problem.gradients(Gradients.TOGETHER), problem, fedCoMuon(), device);
         var vr = new FedCoMuonVr(
-                constant(0.01),
-                constant(0.2),
-                constant(0.8),
-                constant(0.9),
-                constant(0.2),
-                10,
-                10,
-                3,
-                Muon.standard());
+                constant(0.01), constant(0.2), constant(0.8), constant(0.9), constant(0.2), 10, 10, 3, Muon.standard());
         assertClose(problem.gradients(Gradients.TOGETHER), problem, vr, device);
     }
 
