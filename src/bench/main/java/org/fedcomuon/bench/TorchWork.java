@@ -21,6 +21,8 @@ final class TorchWork {
             "aten::convolution",
             "aten::convolution_backward",
             "aten::addmm",
+            "aten::bmm",
+            "aten::baddbmm",
             "aten::sum",
             "aten::native_layer_norm",
             "aten::native_layer_norm_backward",
@@ -153,7 +155,8 @@ final class TorchWork {
         return switch (operation.name()) {
             case "aten::mm", "aten::bmm" ->
                 KernelWork.product(operation.name(), 1, product(in.get(0), out.get(0)), bytes);
-            case "aten::addmm" -> KernelWork.product(operation.name(), 1, product(in.get(1), out.get(0)), bytes);
+            case "aten::addmm", "aten::baddbmm" ->
+                KernelWork.product(operation.name(), 1, product(in.get(1), out.get(0)), bytes);
             case "aten::convolution" -> {
                 boolean transposed = operation.flags().getFirst();
                 long launches = in.size() > 2 ? 2 : 1; // the bias is added separately

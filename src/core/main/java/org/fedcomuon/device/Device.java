@@ -51,6 +51,13 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
      */
     void mark(long mark);
 
+    /**
+     * Returns the CUDA stream that its operations run on, in the order they are given, for a library that computes in
+     * its memory; the device becomes the calling thread's current one, as such libraries need it. Null's segment on the
+     * CPU.
+     */
+    MemorySegment stream();
+
     /** Creates an event on the stream of this device. */
     StreamEvent event();
 

@@ -142,8 +142,8 @@ final class NativeDevice implements Device, StreamTriad {
         return device;
     }
 
-    /** Returns the CUDA stream that its operations run on, in the order they are given. */
-    MemorySegment stream() {
+    @Override
+    public MemorySegment stream() {
         calls.check(FedComuonNative.fcm_context_stream(context(), answer, calls.error()), "fcm_context_stream");
         return answer.get(FedComuonNative.C_POINTER, 0);
     }

@@ -5,20 +5,25 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.problem.Client;
 import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.HessianProduct;
+import org.fedcomuon.problem.JointOracle;
+import org.fedcomuon.problem.Points;
 import org.fedcomuon.problem.Problem;
 import org.fedcomuon.problem.Sample;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The oracles of the clients on one device. Brings to them what they read, evaluates them on worker threads, takes away
- * what they wrote, and refuses results that are not finite. {@link Clients} documents what each evaluation computes.
+ * The oracles of the clients on one device. Brings to them what they read, evaluates them on worker threads or, where
+ * the problem has an oracle of several clients, all in one call on the device thread, takes away what they wrote, and
+ * refuses results that are not finite. {@link Clients} documents what each evaluation computes.
  */
 final class Oracles implements AutoCloseable {
     private final Clients clients;
@@ -28,11 +33,14 @@ final class Oracles implements AutoCloseable {
     private final ClientFault.Policy policy;
     private final Consumer<ClientFault> onFault;
     private final List<Client> oracles = new ArrayList<>();
-    private final boolean onDevice; // whether they compute in the device's memory
+    private final Optional<JointOracle> joint; // instead of those, for g and its derivatives
+    private final boolean onDevice; // whether it computes in the device's memory
     private final Workers workers;
     private final double[] lossSums;
     private final int[] lossCounts;
-    private final Set<Variable> written = new HashSet<>(); // points, by oracles
+    private final Set<Variable> results = new HashSet<>(); // of oracles, where the device looks for NaN
+    private @Nullable Variable lossesOnDevice; // what is not in lossSums yet, because g is not on the host
+    private boolean lossesFetched = true;
     private @Nullable Variable plainJacobian;
     private @Nullable Variable plainValue;
     private @Nullable Variable plainOuter;
@@ -54,36 +62,51 @@ final class Oracles implements AutoCloseable {
         for (int k = 0; k < count; k++) {
             oracles.add(problem.client(clients.number(k)));
         }
-        onDevice = !device.isHost() && oracles.stream().allMatch(oracle -> oracle.acceptsMemoryOf(device.name()));
+        joint = problem.joint(
+                device, IntStream.range(0, count).mapToObj(clients::number).toList());
+        onDevice = joint.map(JointOracle::computesOnDevice).orElse(false);
         lossSums = new double[count];
         lossCounts = new int[count];
         workers = new Workers(device.name(), Math.min(workerCount, count));
     }
 
     void inner(Variable w, Variable value, Variable jacobian) {
+        Sample[] xi = sampleInner();
         evaluate(
                 Views.ofPoints(w),
                 new Views(List.of(jacobian), List.of(value)),
-                k -> oracles.get(k).inner(sampling.inner(k), w.point(k), value.values(k), jacobian.jacobian(k)));
-        requireFinite(List.of(jacobian), List.of(value));
+                k -> oracles.get(k).inner(xi[k], w.point(k), value.values(k), jacobian.jacobian(k)),
+                (oracle, run) -> oracle.inner(
+                        of(xi, run), point(w, run), value.values(run, onDevice), jacobian.points(run, onDevice)));
+        requireFiniteInner(List.of(jacobian), List.of(value));
         addLoss(value);
     }
 
     void innerAtTwo(
             Variable w, Variable value, Variable jacobian, Variable wOld, Variable valueOld, Variable jacobianOld) {
+        Sample[] xi = sampleInner();
         evaluate(
                 Views.ofPoints(w, wOld),
                 new Views(List.of(jacobian, jacobianOld), List.of(value, valueOld)),
                 k -> oracles.get(k)
                         .innerAtTwo(
-                                sampling.inner(k),
+                                xi[k],
                                 w.point(k),
                                 value.values(k),
                                 jacobian.jacobian(k),
                                 wOld.point(k),
                                 valueOld.values(k),
-                                jacobianOld.jacobian(k)));
-        requireFinite(List.of(jacobian, jacobianOld), List.of(value, valueOld));
+                                jacobianOld.jacobian(k)),
+                (oracle, run) -> {
+                    oracle.inner(
+                            of(xi, run), point(w, run), value.values(run, onDevice), jacobian.points(run, onDevice));
+                    oracle.inner(
+                            of(xi, run),
+                            point(wOld, run),
+                            valueOld.values(run, onDevice),
+                            jacobianOld.points(run, onDevice));
+                });
+        requireFiniteInner(List.of(jacobian, jacobianOld), List.of(value, valueOld));
         addLoss(value);
     }
 
@@ -92,7 +115,7 @@ final class Oracles implements AutoCloseable {
                 Views.ofValues(y),
                 Views.ofValues(gradient),
                 k -> oracles.get(k).outerGradient(sampling.outer(k), y.values(k), gradient.values(k)));
-        requireFinite(List.of(), List.of(gradient));
+        requireFiniteValues(gradient);
     }
 
     void outerGradientAtTwo(Variable y, Variable gradient, Variable yOld, Variable gradientOld) {
@@ -101,7 +124,8 @@ final class Oracles implements AutoCloseable {
             oracles.get(k).outerGradient(zeta, y.values(k), gradient.values(k));
             oracles.get(k).outerGradient(zeta, yOld.values(k), gradientOld.values(k));
         });
-        requireFinite(List.of(), List.of(gradient, gradientOld));
+        requireFiniteValues(gradient);
+        requireFiniteValues(gradientOld);
     }
 
     void gradient(Variable w, Variable gradient) {
@@ -134,7 +158,8 @@ final class Oracles implements AutoCloseable {
                                     .orElseThrow(() -> new UnsupportedOperationException(
                                             "the method compares clients by f, whose value this client does not say")));
         });
-        requireFinite(List.of(), List.of(at.outer, loss));
+        requireFiniteValues(at.outer);
+        requireFiniteValues(loss);
         gradient.compose(1, at.jacobian, at.outer);
     }
 
@@ -152,31 +177,67 @@ final class Oracles implements AutoCloseable {
     }
 
     void hessianProduct(Variable w, Variable direction, Variable product) {
+        Sample[] xi = sampleInner();
         evaluate(
                 Views.ofPoints(w, direction),
                 Views.ofPoints(product),
                 k -> ((HessianProduct) oracles.get(k))
-                        .hessianProduct(sampling.inner(k), w.point(k), direction.point(k), product.point(k)));
-        requireFinite(List.of(product), List.of());
+                        .hessianProduct(xi[k], w.point(k), direction.point(k), product.point(k)),
+                (oracle, run) ->
+                        oracle.hessianProduct(of(xi, run), point(w, run), point(direction, run), point(product, run)));
+        requireFiniteInner(List.of(product), List.of());
+    }
+
+    /** Draws a sample of g for each client that takes part; the others have none. */
+    private Sample[] sampleInner() {
+        var xi = new Sample[clients.count()];
+        active().forEach(k -> xi[k] = sampling.inner(k));
+        return xi;
+    }
+
+    private static List<Sample> of(Sample[] xi, Run run) {
+        return Arrays.asList(xi).subList(run.first(), run.first() + run.count());
+    }
+
+    private Points point(Variable w, Run run) {
+        return w.points(run, onDevice).getFirst();
     }
 
     private void addLoss(Variable value) {
         if (d > 1) {
             return; // components of g are no losses
         }
-        for (Run run : clients.runs()) {
-            for (int k = run.first(); k < run.first() + run.count(); k++) {
-                lossSums[k] += value.values(k).get(0);
-                lossCounts[k]++;
+        if (onDevice) {
+            if (lossesOnDevice == null) {
+                lossesOnDevice = clients.scratch("losses", 1);
             }
+            lossesOnDevice.add(1, value); // nobody waits for them before somebody asks
+            lossesFetched = false;
         }
+        active().forEach(k -> {
+            lossSums[k] += onDevice ? 0 : value.values(k).get(0);
+            lossCounts[k]++;
+        });
     }
 
     double meanLoss(int k) {
+        if (lossesOnDevice != null && !lossesFetched) {
+            lossesOnDevice.fetch(new Run(0, clients.count()));
+            clients.settle();
+            lossesFetched = true;
+            for (int each = 0; each < lossSums.length; each++) {
+                lossSums[each] += lossesOnDevice.values(each).get(0);
+            }
+            lossesOnDevice.zero();
+        }
         return lossSums[k] / lossCounts[k];
     }
 
     void forgetLosses() {
+        if (lossesOnDevice != null) {
+            lossesOnDevice.zero();
+            lossesFetched = true;
+        }
         Arrays.fill(lossSums, 0);
         Arrays.fill(lossCounts, 0);
     }
@@ -189,9 +250,12 @@ final class Oracles implements AutoCloseable {
         void call(int client) throws Exception;
     }
 
-    /**
-     * An oracle's view of some variables: points, which may be on the device, and values, which are always on the host.
-     */
+    /** A call of an oracle of several clients, for adjacent ones. */
+    private interface JointCall {
+        void on(JointOracle oracle, Run run) throws Exception;
+    }
+
+    /** An oracle's view of some variables: points and values. */
     private record Views(List<Variable> points, List<Variable> values) {
         static Views ofPoints(Variable... points) {
             return new Views(List.of(points), List.of());
@@ -200,80 +264,134 @@ final class Oracles implements AutoCloseable {
         static Views ofValues(Variable... values) {
             return new Views(List.of(), List.of(values));
         }
-    }
 
-    /** Returns the variables of {@code views} that pass through host memory. */
-    private List<Variable> staged(Views views) {
-        if (onDevice) {
-            return views.values();
+        void forEach(Consumer<Variable> action) {
+            points.forEach(action);
+            values.forEach(action);
         }
-        var all = new ArrayList<>(views.points());
-        all.addAll(views.values());
-        return all;
     }
 
-    /** Everything that oracles read is brought to them, in one wait for all; what they write is taken away, in none. */
+    /** Evaluates clients one by one, or, if there is an oracle for it, those that are adjacent by one call. */
+    private void evaluate(Views read, Views written, Oracle oracle, JointCall call) {
+        joint.ifPresentOrElse(
+                all -> evaluate(read, written, onDevice, () -> evaluate(all, call)),
+                () -> evaluate(read, written, oracle));
+    }
+
     private void evaluate(Views read, Views written, Oracle oracle) {
-        written.points().forEach(Variable::becomeDifferent);
-        written.values().forEach(Variable::becomeDifferent);
-        if (device.isHost()) {
-            evaluate(oracle);
-            return;
-        }
-        clients.timed(Clients.Phase.GRADIENT, () -> {
-            if (onDevice) {
-                read.points().forEach(Variable::preparePoints);
-                written.points().forEach(Variable::preparePoints);
-            }
-            staged(read).forEach(Variable::fetch);
-            staged(written).forEach(Variable::prepare);
-            clients.settle(); // what was written before has been taken away as well
-        });
-        evaluate(oracle);
-        clients.timed(Clients.Phase.GRADIENT, () -> staged(written).forEach(Variable::store));
-    }
-
-    private void evaluate(Oracle oracle) {
-        clients.timed(Clients.Phase.GRADIENT, () -> {
-            int[] active = clients.runs().stream()
-                    .flatMapToInt(run -> IntStream.range(run.first(), run.first() + run.count()))
-                    .toArray();
-            var thrown = new @Nullable Exception[active.length];
-            workers.run(active.length, i -> {
-                try {
-                    oracle.call(active[i]);
-                } catch (Exception e) {
-                    thrown[i] = e;
-                }
-            });
-            for (int i = 0; i < active.length; i++) {
-                Exception e = thrown[i];
-                if (e != null) {
-                    var fault = new ClientFault(
-                            clients.number(active[i]), clients.step(), ClientFault.Kind.THREW, e.toString());
-                    tolerate(active[i], new ClientFaultException(fault, e));
-                }
-            }
-        });
+        evaluate(read, written, false, () -> evaluate(oracle));
     }
 
     /**
-     * Refuses results that are not finite. Values are on the host, where oracles have just written them. Points may be
-     * on a GPU, which is not waited for: it finds the fault before anything is written from it, and the next wait
-     * throws it. Only if the client is to be dropped, it has to be known at once.
+     * Everything that oracles read is brought to them, in one wait for all; what they write is taken away, in none. An
+     * oracle that computes in place is on the stream of the device, so that there is nothing to bring or to wait for.
      */
-    private void requireFinite(List<Variable> points, List<Variable> values) {
-        written.addAll(points);
-        values.forEach(this::requireFiniteValues);
-        for (Variable point : points) {
-            if (device.isHost() || drops()) {
-                requireFiniteNow(point);
-            } else {
-                clients.runs().forEach(run -> device.requireFinite(point.of(run)));
+    private void evaluate(Views read, Views written, boolean inPlace, Runnable work) {
+        written.forEach(Variable::becomeDifferent);
+        if (device.isHost() || inPlace) {
+            clients.timed(Clients.Phase.GRADIENT, work);
+            return;
+        }
+        clients.timed(Clients.Phase.GRADIENT, () -> {
+            read.forEach(Variable::fetch);
+            written.forEach(Variable::prepare);
+            clients.settle(); // what was written before has been taken away as well
+            work.run();
+            written.forEach(Variable::store);
+        });
+    }
+
+    /** Calls the oracle of all clients for each run of adjacent ones. */
+    private void evaluate(JointOracle all, JointCall call) {
+        for (Run run : clients.runs()) {
+            Exception together = attempt(all, call, run);
+            if (together != null) {
+                blame(all, call, run, together);
             }
         }
     }
 
+    private static @Nullable Exception attempt(JointOracle all, JointCall call, Run run) {
+        try {
+            call.on(all, run);
+            return null;
+        } catch (Exception e) {
+            return e;
+        }
+    }
+
+    /** Evaluates clients alone after they have failed together: those that fail again are at fault. */
+    private void blame(JointOracle all, JointCall call, Run run, Exception together) {
+        var thrown = new TreeMap<Integer, Exception>();
+        for (int k = run.first(); k < run.first() + run.count(); k++) {
+            Exception alone = run.count() == 1 ? together : attempt(all, call, new Run(k, 1));
+            if (alone != null) {
+                thrown.put(k, alone);
+            }
+        }
+        if (thrown.isEmpty()) { // such as for want of memory
+            throw new IllegalStateException(
+                    "%d clients of %s failed together, but none of them alone: %s"
+                            .formatted(run.count(), device.name(), together.getMessage()),
+                    together);
+        }
+        thrown.forEach(this::threw);
+    }
+
+    private IntStream active() {
+        return clients.runs().stream().flatMapToInt(run -> IntStream.range(run.first(), run.first() + run.count()));
+    }
+
+    private void evaluate(Oracle oracle) {
+        int[] active = active().toArray();
+        var thrown = new @Nullable Exception[active.length];
+        workers.run(active.length, i -> {
+            try {
+                oracle.call(active[i]);
+            } catch (Exception e) {
+                thrown[i] = e;
+            }
+        });
+        for (int i = 0; i < active.length; i++) {
+            Exception e = thrown[i];
+            if (e != null) {
+                threw(active[i], e);
+            }
+        }
+    }
+
+    private void threw(int k, Exception e) {
+        tolerate(
+                k,
+                new ClientFaultException(
+                        new ClientFault(clients.number(k), clients.step(), ClientFault.Kind.THREW, e.toString()), e));
+    }
+
+    /** Refuses results of g that are not finite; its values are on the host, unless the oracle computes in place. */
+    private void requireFiniteInner(List<Variable> points, List<Variable> values) {
+        if (onDevice) {
+            values.forEach(this::requireFinitePoints);
+        } else {
+            values.forEach(this::requireFiniteValues);
+        }
+        points.forEach(this::requireFinitePoints);
+    }
+
+    /**
+     * Refuses points that are not finite. They may be on a GPU, which is not waited for: it finds the fault before
+     * anything is written from it, and the next wait throws it. Only if the client is to be dropped, it has to be known
+     * at once.
+     */
+    private void requireFinitePoints(Variable result) {
+        results.add(result);
+        if (device.isHost() || drops()) {
+            requireFiniteNow(result);
+        } else {
+            clients.runs().forEach(run -> device.requireFinite(result.of(run)));
+        }
+    }
+
+    /** Refuses values that are not finite, on the host, where oracles have just written them. */
     private void requireFiniteValues(Variable result) {
         for (Run run : clients.runs()) { // a list that does not change when a client is dropped
             for (int k = run.first(); k < run.first() + run.count(); k++) {
@@ -305,7 +423,7 @@ final class Oracles implements AutoCloseable {
 
     /** Returns whether oracles have written a variable. */
     boolean haveWritten(Variable variable) {
-        return written.contains(variable);
+        return results.contains(variable);
     }
 
     /** Returns what is thrown if the result of a client was not finite at a step. */

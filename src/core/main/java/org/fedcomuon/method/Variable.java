@@ -15,6 +15,7 @@ import org.fedcomuon.device.ElementType;
 import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.Jacobian;
 import org.fedcomuon.problem.Point;
+import org.fedcomuon.problem.Points;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,7 +37,6 @@ public final class Variable {
     private final boolean shared;
     private final List<Floats> views = new ArrayList<>();
     private final List<Jacobian> jacobians = new ArrayList<>();
-    private final List<Jacobian> onDevice = new ArrayList<>(); // instead of those, when oracles compute there
     private final Buffer norms;
     private Buffer.@Nullable Mirror mirror;
     private boolean common;
@@ -68,14 +68,6 @@ public final class Variable {
             var row = Floats.of(mirror.segment().asSlice(k * bytes, bytes));
             views.add(row);
             jacobians.add(new Jacobian(points(row)));
-        }
-    }
-
-    /** Makes views of the device's own memory, for oracles that compute there. */
-    void preparePoints() {
-        for (int k = onDevice.size(); k < rows(); k++) {
-            long address = buffer.address() + k * length * Float.BYTES;
-            onDevice.add(new Jacobian(points(Floats.onDevice(clients.device().name(), address, length))));
         }
     }
 
@@ -180,7 +172,33 @@ public final class Variable {
     }
 
     Jacobian jacobian(int client) {
-        return (onDevice.isEmpty() ? jacobians : onDevice).get(shared ? 0 : client);
+        return jacobians.get(shared ? 0 : client);
+    }
+
+    /**
+     * Returns the values of adjacent clients, for an oracle of all of them.
+     *
+     * @param onDevice whether in the device's own memory, instead of the views
+     */
+    Floats values(Run run, boolean onDevice) {
+        long first = shared ? 0 : run.first() * length;
+        long count = shared ? length : run.count() * length;
+        return onDevice
+                ? Floats.onDevice(clients.device().name(), buffer.address() + first * Float.BYTES, count)
+                : Floats.of(Objects.requireNonNull(mirror).segment().asSlice(first * Float.BYTES, count * Float.BYTES));
+    }
+
+    /** Returns the same as points: for each component, those of all clients. */
+    List<Points> points(Run run, boolean onDevice) {
+        Floats all = values(run, onDevice);
+        long n = clients.n();
+        long stride = shared ? 0 : length;
+        var components = new ArrayList<Points>();
+        for (long at = 0; at < length; at += n) {
+            components.add(new Points(
+                    clients.layout(), all.slice(at, (run.count() - 1) * stride + n), run.count(), stride));
+        }
+        return components;
     }
 
     /** Returns the values of these clients; a shared variable is read by each of them. */

@@ -8,20 +8,11 @@ import java.util.OptionalDouble;
  * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="client"}
  *
  * <p>Called by one thread at a time, not always the same; different clients are called concurrently. The same arguments
- * must give bit-identical results. Views are valid during the call only. An exception or a result that is not finite is
- * a fault of this client, which the federation handles by its policy.
+ * must give bit-identical results. Views are valid during the call only, and are memory of the host: on a GPU values
+ * are copied before a call and after it, unless the problem has a {@link JointOracle}. An exception or a result that is
+ * not finite is a fault of this client, which the federation handles by its policy.
  */
 public interface Client {
-    /**
-     * Returns whether points (W, gradients, directions: not the d values of g and f) may be memory of {@code device},
-     * such as {@code cuda:0}, for a library that computes there; everything written must be done when the call returns.
-     * All clients of a device must agree, or none is given any. By default points are copied to the host before a call
-     * and from it afterwards; on {@code cpu:N} all memory is the host's, and this is not called.
-     */
-    default boolean acceptsMemoryOf(String device) {
-        return false;
-    }
-
     /**
      * Evaluates {@code g(w; xi)} and its Jacobian.
      *

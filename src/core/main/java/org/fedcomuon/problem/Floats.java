@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
  * A view of floats in memory that it does not own. Indices are checked. An oracle may use it only during the call that
  * passed it. Not thread-safe, unless all threads only read.
  *
- * <p>Oracles that {@linkplain Client#acceptsMemoryOf accept it} are given memory of a device. Such a view has a length,
- * an address and a {@link #device}, and no element that the host can read or write.
+ * <p>Oracles that {@linkplain JointOracle#computesOnDevice compute there} are given memory of a device. Such a view has
+ * a length, an address and a {@link #device}, and no element that the host can read or write.
  */
 public final class Floats {
     private static final ValueLayout.OfFloat FLOAT = ValueLayout.JAVA_FLOAT;

@@ -17,11 +17,6 @@ public interface Loss {
      */
     double evaluate(Sample xi, Point w, Point gradient) throws Exception;
 
-    /** Returns whether points may be memory of {@code device}; see {@link Client#acceptsMemoryOf}. */
-    default boolean acceptsMemoryOf(String device) {
-        return false;
-    }
-
     /**
      * Returns the loss {@code exp(loss / lambda)}, continued along its tangent where it would overflow; for
      * {@link Risk#logarithm}.

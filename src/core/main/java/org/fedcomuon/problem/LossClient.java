@@ -17,11 +17,6 @@ class LossClient implements Client {
     }
 
     @Override
-    public boolean acceptsMemoryOf(String device) {
-        return loss.acceptsMemoryOf(device);
-    }
-
-    @Override
     public void inner(Sample xi, Point w, Floats value, Jacobian jacobian) throws Exception {
         value.set(0, loss.evaluate(xi, w, jacobian.component(0)));
     }

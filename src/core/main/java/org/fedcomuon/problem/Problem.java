@@ -3,6 +3,7 @@ package org.fedcomuon.problem;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.IntFunction;
+import org.fedcomuon.device.Device;
 
 /**
  * A federated compositional problem over K clients: {@code min_W (1/K) sum_k f^k(E[g^k(W; xi)])} with g in R^d.
@@ -27,6 +28,17 @@ public interface Problem {
      * on.
      */
     Client client(int k);
+
+    /**
+     * Returns what evaluates the inner functions of several clients in one call on {@code device}, instead of client by
+     * client; empty, as it is by default, where there is nothing of the kind, or where it would be slower. Called once
+     * for each device of a run, on its thread.
+     *
+     * @param clients those placed on the device, ascending
+     */
+    default Optional<JointOracle> joint(Device device, List<Integer> clients) {
+        return Optional.empty();
+    }
 
     /**
      * Returns the relative cost of a step of client {@code k}, such as the size of its batches; positive, and the same

@@ -1,9 +1,12 @@
 package org.fedcomuon.problem;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
+import org.fedcomuon.device.Device;
 
 /**
  * A problem of losses with one more parameter, the threshold t of all clients: client k contributes {@code f(l_k, t)},
@@ -88,6 +91,68 @@ public final class ThresholdProblem implements Problem {
         return loss instanceof HessianProduct second ? new Twice(loss, second) : new ThresholdClient(loss);
     }
 
+    /**
+     * Returns an oracle of several clients where the losses have one that computes in memory of the host. In that of a
+     * GPU nobody would write t, so that there clients are evaluated on the host.
+     */
+    @Override
+    public Optional<JointOracle> joint(Device device, List<Integer> clients) {
+        return losses.joint(device, clients)
+                .filter(all -> !all.computesOnDevice())
+                .map(JointThreshold::new);
+    }
+
+    private final class JointThreshold implements JointOracle {
+        private final JointOracle losses;
+        private final Map<Integer, Client> clients = new HashMap<>();
+
+        JointThreshold(JointOracle losses) {
+            this.losses = losses;
+        }
+
+        @Override
+        public boolean computesOnDevice() {
+            return false;
+        }
+
+        @Override
+        public void inner(List<Sample> xi, Points w, Floats value, List<Points> jacobian) throws Exception {
+            Floats loss = Floats.zeros(xi.size());
+            losses.inner(xi, withoutThreshold(w), loss, List.of(withoutThreshold(jacobian.getFirst())));
+            for (int i = 0; i < xi.size(); i++) {
+                value.set(2L * i, loss.get(i));
+                addThreshold(
+                        w.of(i),
+                        value.slice(2L * i, 2),
+                        jacobian.get(0).of(i),
+                        jacobian.get(1).of(i));
+            }
+        }
+
+        private Points withoutThreshold(Points points) {
+            Layout inner = ThresholdProblem.this.losses.layout();
+            long length = (points.count() - 1) * points.stride() + inner.length();
+            return new Points(inner, points.values().slice(0, length), points.count(), points.stride());
+        }
+
+        /** One by one: it takes more than the losses' products. */
+        @Override
+        public void hessianProduct(List<Sample> xi, Points w, Points direction, Points product) throws Exception {
+            for (int i = 0; i < xi.size(); i++) {
+                Client client = clients.computeIfAbsent(xi.get(i).client(), ThresholdProblem.this::client);
+                ((HessianProduct) client).hessianProduct(xi.get(i), w.of(i), direction.of(i), product.of(i));
+            }
+        }
+    }
+
+    /** Completes what the losses have written: t is the second value, and its derivative is a constant. */
+    private static void addThreshold(Point w, Floats value, Point ofLoss, Point ofThreshold) {
+        ofLoss.block(BLOCK).set(0, 0);
+        value.set(1, w.block(BLOCK).get(0));
+        ofThreshold.values().segment().fill((byte) 0);
+        ofThreshold.block(BLOCK).set(0, 1);
+    }
+
     private class ThresholdClient implements Client {
         final Client loss;
 
@@ -99,10 +164,7 @@ public final class ThresholdProblem implements Problem {
         public void inner(Sample xi, Point w, Floats value, Jacobian jacobian) throws Exception {
             Point gradient = jacobian.component(0);
             loss.inner(xi, withoutThreshold(w), value.slice(0, 1), new Jacobian(List.of(withoutThreshold(gradient))));
-            gradient.block(BLOCK).set(0, 0);
-            value.set(1, w.block(BLOCK).get(0));
-            jacobian.component(1).values().segment().fill((byte) 0);
-            jacobian.component(1).block(BLOCK).set(0, 1);
+            addThreshold(w, value, gradient, jacobian.component(1));
         }
 
         @Override

@@ -76,7 +76,8 @@ record AucObjective() implements ObjectiveChoice {
         }
         mistakes.refuse();
         return new TorchProblem(
-                parts.network().layout(), clients, outer(parts.configuration()), parts.network()::initial);
+                        parts.network().layout(), clients, outer(parts.configuration()), parts.network()::initial)
+                .gradients(parts.configuration().gradients());
     }
 
     private static TorchProblem.Inner inner(TaskParts parts, int k) {

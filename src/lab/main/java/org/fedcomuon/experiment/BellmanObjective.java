@@ -88,7 +88,8 @@ record BellmanObjective() implements ObjectiveChoice {
                 return torch.cat(new TensorVector(now.mean(0L), wanted.mean(0L)), 0);
             });
         }
-        return new TorchProblem(network.layout(), clients, OuterFunction.squaredDistance(states), network::initial);
+        return new TorchProblem(network.layout(), clients, OuterFunction.squaredDistance(states), network::initial)
+                .gradients(c.gradients());
     }
 
     @Override

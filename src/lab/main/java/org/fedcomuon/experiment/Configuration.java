@@ -33,6 +33,7 @@ import org.fedcomuon.method.ClientFault;
 import org.fedcomuon.method.Method;
 import org.fedcomuon.method.Muon;
 import org.fedcomuon.method.Schedule;
+import org.fedcomuon.model.Gradients;
 import org.fedcomuon.model.Network;
 
 /**
@@ -71,6 +72,8 @@ public final class Configuration {
                                         .map(Federation.ExchangeKind::toString)
                                         .toList())
                         .withDefault(Federation.ExchangeKind.ORDERED.toString()),
+                Setting.oneOf("gradients", List.of("auto", "together", "per-client"))
+                        .withDefault("auto"),
                 Setting.oneOf("orthogonalizer", List.of("exact", "newton-schulz", "gram", "auto"))
                         .withDefault("newton-schulz"),
                 new Setting(
@@ -408,6 +411,11 @@ public final class Configuration {
 
     Federation.ExchangeKind exchange() {
         return Federation.ExchangeKind.valueOf(text("exchange").toUpperCase(Locale.ROOT));
+    }
+
+    /** Returns how gradients are computed. */
+    Gradients gradients() {
+        return Gradients.valueOf(text("gradients").replace('-', '_').toUpperCase(Locale.ROOT));
     }
 
     ClientFault.Policy policy() {

@@ -124,11 +124,12 @@ record LossObjective(
 
     private static Classification classification(TaskParts parts, Risk risk) {
         return new Classification(
-                parts.network(),
-                parts.train(),
-                parts.clients(),
-                parts.configuration().integer("batch"),
-                risk);
+                        parts.network(),
+                        parts.train(),
+                        parts.clients(),
+                        parts.configuration().integer("batch"),
+                        risk)
+                .gradients(parts.configuration().gradients());
     }
 
     /** Starts from the loss of a network that knows nothing. */

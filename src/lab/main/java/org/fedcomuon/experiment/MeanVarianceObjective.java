@@ -65,7 +65,7 @@ record MeanVarianceObjective() implements ObjectiveChoice {
                         new TensorVector(returns.mean(), returns.square().mean()));
             });
         }
-        return new TorchProblem(network.layout(), clients, outer(c), network::initial);
+        return new TorchProblem(network.layout(), clients, outer(c), network::initial).gradients(c.gradients());
     }
 
     @Override

@@ -43,12 +43,13 @@ record MetaObjective() implements ObjectiveChoice {
     public Problem problem(TaskParts parts) {
         Configuration c = parts.configuration();
         var meta = new MetaLearning(
-                parts.network(),
-                parts.train(),
-                parts.clients(),
-                c.integer("batch"),
-                adaptation(c),
-                LossObjective.risk(c));
+                        parts.network(),
+                        parts.train(),
+                        parts.clients(),
+                        c.integer("batch"),
+                        adaptation(c),
+                        LossObjective.risk(c))
+                .gradients(c.gradients());
         return c.chosen(MethodChoice.ALL).adapts() ? meta.plain() : meta;
     }
 

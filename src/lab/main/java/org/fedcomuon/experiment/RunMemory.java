@@ -17,6 +17,7 @@ import org.fedcomuon.linalg.MuonPlan;
 import org.fedcomuon.linalg.NewtonSchulz;
 import org.fedcomuon.linalg.Orthogonalizer;
 import org.fedcomuon.method.Muon;
+import org.fedcomuon.model.Gradients;
 import org.fedcomuon.model.MemoryEstimate;
 import org.fedcomuon.model.Network;
 import org.fedcomuon.problem.Layout;
@@ -27,7 +28,8 @@ import org.fedcomuon.problem.Layout;
  *
  * @param variables of the method; exact
  * @param directions workspace of the orthogonalizer; exact, except for allocations of kernels
- * @param evaluations activations of as many clients as there are workers; see {@link MemoryEstimate}
+ * @param evaluations activations of as many clients as there are workers, or of all of them where {@code gradients}
+ *     computes them together; see {@link MemoryEstimate}. What is computed in the memory of a GPU is not needed here
  * @param judgements activations of as many batches, and in meta learning of steps of adaptation, as are judged in
  *     parallel; no client trains meanwhile
  * @param data as tensors
@@ -69,10 +71,11 @@ record RunMemory(
                     * (clients * muon.clientElements(network.layout(), choice.stepsAtServer())
                             + parts * muon.serverElements(network.layout(), choice.stepsAtServer()));
         }
+        boolean together = c.gradients() == Gradients.TOGETHER && network.takesSeveralClients();
         return new RunMemory(
                 variables,
                 byMuon ? directions(c.muon(), network.layout(), clients) : 0,
-                Math.min(Math.max(workers, devices), clients) * each,
+                (together ? clients : Math.min(Math.max(workers, devices), clients)) * each,
                 workers * objective.judgementBytes(c, network),
                 data,
                 PROGRAM + COPIES * model,

@@ -30,18 +30,23 @@ public record Adaptation(double rate, boolean firstOrder) {
      * Q.
      */
     Tensor loss(Network network, Parameters w, MetaLearning.Episode episode, Dropout dropout) {
-        Parameters adapted = step(network, w, episode.support(), dropout, !firstOrder);
-        return CrossEntropy.mean(network, adapted, episode.query(), dropout);
+        return loss(network, w, Minibatch.of(episode.support()), Minibatch.of(episode.query()), dropout);
+    }
+
+    /** Returns the same for S and Q; with parameters of several clients, each adapts to its own part of S. */
+    Tensor loss(Network network, Parameters w, Minibatch support, Minibatch query, Dropout dropout) {
+        Parameters adapted = step(network, w, support, dropout, !firstOrder);
+        return CrossEntropy.mean(network, adapted, query, dropout);
     }
 
     /** Returns W~ without derivatives. */
     Parameters adapted(Network network, Parameters w, Examples support) {
-        return step(network, w, support, Dropout.none(), false).detached();
+        return step(network, w, Minibatch.of(support), Dropout.none(), false).detached();
     }
 
     /** Returns W~. Without {@code graph} the gradient is treated as a constant. */
-    private Parameters step(Network network, Parameters w, Examples support, Dropout dropout, boolean graph) {
-        Tensor loss = CrossEntropy.mean(network, w, support, dropout);
+    private Parameters step(Network network, Parameters w, Minibatch support, Dropout dropout, boolean graph) {
+        Tensor loss = Views.total(CrossEntropy.mean(network, w, support, dropout));
         TensorVector slope = torch.grad(
                 new TensorVector(loss), w.vector(), new TensorVector(), new BoolOptional(graph), graph, false);
         return w.minus(rate, slope);

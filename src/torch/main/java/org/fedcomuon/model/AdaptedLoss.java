@@ -1,6 +1,7 @@
 package org.fedcomuon.model;
 
 import java.util.function.Function;
+import org.bytedeco.pytorch.Tensor;
 import org.fedcomuon.problem.Loss;
 import org.fedcomuon.problem.Point;
 import org.fedcomuon.problem.Sample;
@@ -8,7 +9,7 @@ import org.fedcomuon.problem.Sample;
 /**
  * A client's loss after a step of adaptation; a sample is an episode: examples to adapt to, and others to evaluate on.
  */
-final class AdaptedLoss implements Loss {
+final class AdaptedLoss implements Loss, OneByOne.Function {
     private final Network network;
     private final Examples examples;
     private final Function<Sample, int[]> support;
@@ -30,16 +31,13 @@ final class AdaptedLoss implements Loss {
     }
 
     @Override
-    public boolean acceptsMemoryOf(String device) {
-        return Torch.computesOn(device);
+    public double evaluate(Sample xi, Point w, Point gradient) {
+        return views.evaluate(w, gradient, at -> values(at, xi));
     }
 
     @Override
-    public double evaluate(Sample xi, Point w, Point gradient) {
-        return views.evaluate(w, gradient, at -> {
-            var episode =
-                    new MetaLearning.Episode(examples.select(support.apply(xi)), examples.select(query.apply(xi)));
-            return adaptation.loss(network, at, episode, Dropout.of(xi));
-        });
+    public Tensor values(Parameters w, Sample xi) {
+        var episode = new MetaLearning.Episode(examples.select(support.apply(xi)), examples.select(query.apply(xi)));
+        return adaptation.loss(network, w, episode, Dropout.of(xi));
     }
 }

@@ -88,6 +88,11 @@ public final class CifarCnn implements Network {
     }
 
     @Override
+    public boolean takesSeveralClients() {
+        return true;
+    }
+
+    @Override
     public Tensor logits(Parameters p, Tensor input, Dropout dropout) {
         // Channels-last memory, which oneDNN prefers: a second-order gradient takes an eighth less time.
         Tensor x = convolved(p, "conv1", input.contiguous(torch.MemoryFormat.ChannelsLast), 1);

@@ -1,14 +1,20 @@
 package org.fedcomuon.model;
 
+import static java.util.stream.Collectors.toMap;
+
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.fedcomuon.data.Batches;
 import org.fedcomuon.data.ExampleSet;
 import org.fedcomuon.data.Partition;
+import org.fedcomuon.device.Device;
 import org.fedcomuon.problem.Client;
 import org.fedcomuon.problem.Floats;
+import org.fedcomuon.problem.JointOracle;
 import org.fedcomuon.problem.Layout;
 import org.fedcomuon.problem.Problem;
 import org.fedcomuon.problem.Risk;
@@ -23,6 +29,7 @@ public final class Classification implements Problem {
     private final List<int[]> clients;
     private final int batch;
     private final Risk risk;
+    private final JointChoice choice;
 
     /**
      * Describes the problem; nothing is copied.
@@ -32,11 +39,17 @@ public final class Classification implements Problem {
      * @param risk f
      */
     public Classification(Network network, Examples examples, List<int[]> clients, int batch, Risk risk) {
+        this(network, examples, List.copyOf(clients), batch, risk, new JointChoice(Gradients.AUTO));
+    }
+
+    private Classification(
+            Network network, Examples examples, List<int[]> clients, int batch, Risk risk, JointChoice choice) {
         this.network = network;
         this.examples = examples;
-        this.clients = List.copyOf(clients);
+        this.clients = clients;
         this.batch = batch;
         this.risk = risk;
+        this.choice = choice;
     }
 
     /**
@@ -54,6 +67,15 @@ public final class Classification implements Problem {
                 IntStream.range(0, clients.clients()).mapToObj(clients::indices).toList(),
                 batch,
                 risk);
+    }
+
+    /** Returns the same problem with another way to compute gradients than {@link Gradients#AUTO}. */
+    public Classification gradients(Gradients gradients) {
+        return choosing(new JointChoice(gradients));
+    }
+
+    Classification choosing(JointChoice other) {
+        return new Classification(network, examples, clients, batch, risk, other);
     }
 
     /**
@@ -121,7 +143,28 @@ public final class Classification implements Problem {
 
     @Override
     public Client client(int k) {
-        var loss = new NetworkLoss(network, examples, batches(k)::indices);
-        return Problem.ofLosses(layout(), List.of(loss), risk).client(0);
+        return Problem.ofLosses(layout(), List.of(loss(k)), risk).client(0);
+    }
+
+    private NetworkLoss loss(int k) {
+        return new NetworkLoss(network, examples, batches(k)::indices);
+    }
+
+    @Override
+    public Optional<JointOracle> joint(Device device, List<Integer> here) {
+        Supplier<JointOracle> together = () -> {
+            Map<Integer, Batches> batches = here.stream().collect(toMap(k -> k, this::batches));
+            return new Together((xi, w) -> {
+                List<int[]> indices = xi.stream()
+                        .map(sample -> batches.get(sample.client()).indices(sample))
+                        .toList();
+                return CrossEntropy.mean(network, w, Minibatch.of(examples, indices), choice.masks(xi, device));
+            });
+        };
+        return choice.on(
+                device,
+                network.name(),
+                Optional.of(together).filter(_ -> network.takesSeveralClients()),
+                () -> new OneByOne(this::loss));
     }
 }

@@ -82,8 +82,16 @@ public final class Dropout {
     }
 
     /**
-     * Returns the masks of several clients in one evaluation. The first dimension of every tensor that they are applied
-     * to counts the clients, and each client has the masks that its sample would give it alone.
+     * Returns the masks of several clients, for one evaluation of all of them, made by the calling thread: every client
+     * has those of its sample, as if it were evaluated alone.
+     */
+    static Dropout of(List<Sample> clients) {
+        return new Dropout(clients.stream().map(Sample::random).toList(), MaskMaker.HOST);
+    }
+
+    /**
+     * Returns the masks of several clients in one evaluation. Each has an equal part of the first dimension of every
+     * tensor that they are applied to, and there the masks that its sample would give it alone.
      *
      * @param clients a sample for each client
      * @param device whose memory the tensors are in, and whose stream libtorch computes on; it makes the masks, so that
@@ -98,7 +106,8 @@ public final class Dropout {
 
     /**
      * Sets elements of {@code x} to zero with probability {@code p}, rounded to 1/65536, and scales the others so that
-     * the mean stays. Each call takes the next mask of the sample, whatever the sizes of the masks before it were.
+     * the mean stays. Each call takes the next mask of the sample, whatever the sizes of the masks before it were. Of
+     * several clients, each has an equal part of the first dimension, and the next mask of its own sample there.
      */
     public Tensor apply(Tensor x, double p) {
         if (randoms.isEmpty() || p == 0) {
@@ -111,8 +120,8 @@ public final class Dropout {
 
     /** Returns a mask beside {@code x} whose elements are true with probability {@code left / STEPS}. */
     private Tensor mask(Tensor x, int left) {
-        if (randoms.size() > 1 && (x.dim() == 0 || x.size(0) != randoms.size())) {
-            throw new IllegalArgumentException("a tensor of %s for %d clients; its first dimension counts them"
+        if (randoms.size() > 1 && (x.dim() == 0 || x.size(0) % randoms.size() != 0)) {
+            throw new IllegalArgumentException("a tensor of %s for %d clients; each has a part of its first dimension"
                     .formatted(Torch.shape(x), randoms.size()));
         }
         boolean beside = maker.isBeside(x);

@@ -40,4 +40,9 @@ final class GpuSupport {
         }
         return false;
     }
+
+    /** Returns whether somebody has been told. */
+    boolean hasWarned() {
+        return warned.get();
+    }
 }

@@ -110,6 +110,11 @@ public final class LanguageModel implements Network {
     }
 
     @Override
+    public boolean takesSeveralClients() {
+        return true;
+    }
+
+    @Override
     public Tensor logits(Parameters p, Tensor input, Dropout dropout) {
         if (input.size(1) > sizes.length()) {
             throw new IllegalArgumentException(
@@ -124,7 +129,7 @@ public final class LanguageModel implements Network {
 
     private Tensor tokens(Parameters p, Tensor input, Dropout dropout) {
         // As large as the positions: an embedding starts with a variance of 1/width.
-        Tensor embedded = torch.embedding(p.get("embedding"), input).mul(new Scalar(Math.sqrt(sizes.width())));
+        Tensor embedded = Layers.embedding(p, "embedding", input).mul(new Scalar(Math.sqrt(sizes.width())));
         Tensor where = p.here(Tensor.create(positions))
                 .view(sizes.length(), sizes.width())
                 .narrow(0, 0, input.size(1));

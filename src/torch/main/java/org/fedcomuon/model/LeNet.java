@@ -44,12 +44,17 @@ public final class LeNet implements Network {
     }
 
     @Override
+    public boolean takesSeveralClients() {
+        return true;
+    }
+
+    @Override
     public Tensor logits(Parameters p, Tensor input, Dropout dropout) {
         Tensor x = pooled(p, "conv1", input);
         x = pooled(p, "conv2", x);
         x = x.flatten(1, -1);
-        x = torch.relu(torch.linear(x, p.get("dense1.weight"), p.get("dense1.bias")));
-        return torch.linear(x, p.get("dense2.weight"), p.get("dense2.bias"));
+        x = torch.relu(Layers.dense(p, "dense1", x));
+        return Layers.dense(p, "dense2", x);
     }
 
     private static Tensor pooled(Parameters p, String layer, Tensor x) {

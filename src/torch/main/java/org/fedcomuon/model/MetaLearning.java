@@ -1,13 +1,21 @@
 package org.fedcomuon.model;
 
+import static java.util.stream.Collectors.toMap;
+
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.function.Function;
+import java.util.function.Supplier;
 import org.fedcomuon.data.Episodes;
+import org.fedcomuon.device.Device;
 import org.fedcomuon.problem.Client;
 import org.fedcomuon.problem.Floats;
+import org.fedcomuon.problem.JointOracle;
 import org.fedcomuon.problem.Layout;
 import org.fedcomuon.problem.Problem;
 import org.fedcomuon.problem.Risk;
+import org.fedcomuon.problem.Sample;
 
 /**
  * Clients as tasks: {@code g(W; (S, Q)) = l(W - a grad l(W; S); Q)} under a risk, d = 1. S and Q are drawn together,
@@ -24,6 +32,7 @@ public final class MetaLearning implements Problem {
     private final int batch;
     private final Adaptation adaptation;
     private final Risk risk;
+    private final JointChoice choice;
 
     /**
      * Describes the problem; nothing is copied.
@@ -35,6 +44,18 @@ public final class MetaLearning implements Problem {
      */
     public MetaLearning(
             Network network, Examples examples, List<int[]> clients, int batch, Adaptation adaptation, Risk risk) {
+        this(network, examples, clients, batch, adaptation, risk, new JointChoice(Gradients.AUTO));
+    }
+
+    private MetaLearning(
+            Network network,
+            Examples examples,
+            List<int[]> clients,
+            int batch,
+            Adaptation adaptation,
+            Risk risk,
+            JointChoice choice) {
+        this.choice = choice;
         this.network = network;
         this.examples = examples;
         this.clients = List.copyOf(clients);
@@ -49,9 +70,18 @@ public final class MetaLearning implements Problem {
         }
     }
 
+    /** Returns the same problem with another way to compute gradients than {@link Gradients#AUTO}. */
+    public MetaLearning gradients(Gradients gradients) {
+        return choosing(new JointChoice(gradients));
+    }
+
+    MetaLearning choosing(JointChoice other) {
+        return new MetaLearning(network, examples, clients, batch, adaptation, risk, other);
+    }
+
     /** Returns the loss without adaptation, on the same examples in batches of the same size. */
     public Classification plain() {
-        return new Classification(network, examples, clients, batch, risk);
+        return new Classification(network, examples, clients, batch, risk).gradients(choice.gradients());
     }
 
     @Override
@@ -76,9 +106,38 @@ public final class MetaLearning implements Problem {
 
     @Override
     public Client client(int k) {
-        var episodes = new Episodes(clients.get(k), batch, batch);
-        var loss = new AdaptedLoss(network, examples, episodes::support, episodes::query, adaptation);
-        return Problem.ofLosses(layout(), List.of(loss), risk).client(0);
+        return Problem.ofLosses(layout(), List.of(loss(k)), risk).client(0);
+    }
+
+    private Episodes episodes(int k) {
+        return new Episodes(clients.get(k), batch, batch);
+    }
+
+    private AdaptedLoss loss(int k) {
+        Episodes own = episodes(k);
+        return new AdaptedLoss(network, examples, own::support, own::query, adaptation);
+    }
+
+    @Override
+    public Optional<JointOracle> joint(Device device, List<Integer> here) {
+        Supplier<JointOracle> together = () -> {
+            Map<Integer, Episodes> episodes = here.stream().collect(toMap(k -> k, this::episodes));
+            return new Together((xi, w) -> adaptation.loss(
+                    network,
+                    w,
+                    batch(xi, sample -> episodes.get(sample.client()).support(sample)),
+                    batch(xi, sample -> episodes.get(sample.client()).query(sample)),
+                    choice.masks(xi, device)));
+        };
+        return choice.on(
+                device,
+                network.name(),
+                Optional.of(together).filter(_ -> network.takesSeveralClients()),
+                () -> new OneByOne(this::loss));
+    }
+
+    private Minibatch batch(List<Sample> xi, Function<Sample, int[]> indices) {
+        return Minibatch.of(examples, xi.stream().map(indices).toList());
     }
 
     /**

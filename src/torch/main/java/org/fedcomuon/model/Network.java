@@ -46,6 +46,17 @@ public interface Network {
     }
 
     /**
+     * Returns whether {@link #logits} takes parameters of several {@linkplain Parameters#clients clients}, so that all
+     * clients of a GPU are differentiated at once; false by default, and then they are one by one. Such a network is
+     * given the examples of all clients one after the other, as many of each, and evaluates each with the parameters of
+     * its own client. It does so by itself if it is written with {@link Layers} and with functions that treat every
+     * example alone, as activations and pooling do, and never asks for a block by {@link Parameters#get}.
+     */
+    default boolean takesSeveralClients() {
+        return false;
+    }
+
+    /**
      * Returns the logits of a batch: the first dimension counts examples, the last classes; between them, if anything,
      * the predictions of an example.
      *

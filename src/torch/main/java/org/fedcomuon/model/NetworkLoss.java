@@ -8,10 +8,10 @@ import org.fedcomuon.problem.Point;
 import org.fedcomuon.problem.Sample;
 
 /**
- * A client's cross entropy on mini-batches of its own examples, with exact first and second derivatives. Computes on
- * the CPU, or where the parameters are if libtorch has CUDA (the jars with classifier {@code linux-x86_64-gpu}).
+ * A client's cross entropy on mini-batches of its own examples, with exact first and second derivatives. Computes where
+ * the parameters are: on the CPU, or on a GPU if libtorch has CUDA (the jars with classifier {@code linux-x86_64-gpu}).
  */
-final class NetworkLoss implements Loss, HessianProduct {
+final class NetworkLoss implements Loss, HessianProduct, OneByOne.Function {
     private final Network network;
     private final Examples examples;
     private final Function<Sample, int[]> batches;
@@ -24,21 +24,17 @@ final class NetworkLoss implements Loss, HessianProduct {
     }
 
     @Override
-    public boolean acceptsMemoryOf(String device) {
-        return Torch.computesOn(device);
-    }
-
-    @Override
     public double evaluate(Sample xi, Point w, Point gradient) {
-        return views.evaluate(w, gradient, at -> loss(xi, at));
+        return views.evaluate(w, gradient, at -> values(at, xi));
     }
 
     @Override
     public void hessianProduct(Sample xi, Point w, Point direction, Point product) {
-        views.hessianProduct(w, direction, product, at -> loss(xi, at));
+        views.hessianProduct(w, direction, product, at -> values(at, xi));
     }
 
-    private Tensor loss(Sample xi, Parameters at) {
-        return CrossEntropy.mean(network, at, examples.select(batches.apply(xi)), Dropout.of(xi));
+    @Override
+    public Tensor values(Parameters w, Sample xi) {
+        return CrossEntropy.mean(network, w, examples.select(batches.apply(xi)), Dropout.of(xi));
     }
 }

@@ -110,6 +110,11 @@ public final class Sequential implements Network {
     }
 
     @Override
+    public boolean takesSeveralClients() {
+        return true;
+    }
+
+    @Override
     public Tensor logits(Parameters parameters, Tensor examples, Dropout dropout) {
         requireInput(examples);
         return Stages.run(stages, parameters, examples, dropout);

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Supplier;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
@@ -138,7 +139,7 @@ final class Stages {
                         List.of(Block.matrix(name, at.in().getFirst(), at.last())
                                 .asVector()),
                         size(at.in()),
-                        (p, x, dropout) -> x.add(p.get(name)));
+                        (p, x, dropout) -> Layers.plus(p, name, x));
             }
             case Layer.Attention attention -> attention(attention, at);
             case Layer.Residual residual -> residual(residual, at);
@@ -219,7 +220,8 @@ final class Stages {
                                 ? Layers.denseBlocks(name, at.last(), dense.out())
                                 : List.of(Block.matrix(name + ".weight", dense.out(), at.last()))),
                 size(out),
-                (p, x, dropout) -> dense.bias() ? Layers.dense(p, name, x) : torch.linear(x, p.get(name + ".weight")));
+                (p, x, dropout) -> Layers.linear(
+                        p, name + ".weight", dense.bias() ? Optional.of(name + ".bias") : Optional.empty(), x));
     }
 
     private static String elements(List<Integer> shape) {
@@ -275,8 +277,8 @@ final class Stages {
                 out,
                 blocks(at, () -> List.of(Block.matrix(name, embedding.words(), embedding.width()))),
                 size(out),
-                (p, x, dropout) -> torch.embedding(p.get(name), x.to(torch.ScalarType.Long))
-                        .mul(new Scalar(scale)));
+                (p, x, dropout) ->
+                        Layers.embedding(p, name, x.to(torch.ScalarType.Long)).mul(new Scalar(scale)));
     }
 
     private Stage attention(Layer.Attention attention, Place at) {

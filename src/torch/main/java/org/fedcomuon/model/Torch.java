@@ -36,8 +36,8 @@ final class Torch {
         context.setDeterministicFillUninitializedMemory(false); // for programs that read it, and costs time
     }
 
-    private static final GpuSupport GPUS =
-            new GpuSupport(torch::cuda_is_available, LoggerFactory.getLogger(Torch.class)::warn);
+    /** That of this process. */
+    static final GpuSupport GPUS = new GpuSupport(torch::cuda_is_available, LoggerFactory.getLogger(Torch.class)::warn);
 
     private static final ThreadLocal<Boolean> CLAIMED = ThreadLocal.withInitial(() -> {
         torch.set_num_threads(1); // for this thread only: it is a setting of OpenMP

@@ -6,10 +6,12 @@ import java.util.OptionalDouble;
 import java.util.function.LongFunction;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
+import org.fedcomuon.device.Device;
 import org.fedcomuon.problem.Client;
 import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.HessianProduct;
 import org.fedcomuon.problem.Jacobian;
+import org.fedcomuon.problem.JointOracle;
 import org.fedcomuon.problem.Layout;
 import org.fedcomuon.problem.OuterFunction;
 import org.fedcomuon.problem.Point;
@@ -51,6 +53,7 @@ public final class TorchProblem implements Problem {
     private final List<Inner> clients;
     private final OuterFunction outer;
     private final LongFunction<Floats> initial;
+    private final JointChoice choice;
 
     /**
      * Describes a problem that starts from {@link Initialization#uniform}.
@@ -71,13 +74,31 @@ public final class TorchProblem implements Problem {
      */
     public TorchProblem(
             Layout layout, List<? extends Inner> clients, OuterFunction outer, LongFunction<Floats> initial) {
+        this(layout, clients, outer, initial, new JointChoice(Gradients.AUTO));
+    }
+
+    private TorchProblem(
+            Layout layout,
+            List<? extends Inner> clients,
+            OuterFunction outer,
+            LongFunction<Floats> initial,
+            JointChoice choice) {
         this.layout = layout;
         this.clients = List.copyOf(clients);
         this.outer = outer;
         this.initial = initial;
+        this.choice = choice;
         if (clients.isEmpty()) {
             throw new IllegalArgumentException("a problem without clients; at least 1 is needed");
         }
+    }
+
+    /**
+     * Returns the same problem with another way to compute gradients than {@link Gradients#AUTO}. All are per client,
+     * because an inner function takes the parameters of one; where they are asked for together, that is logged once.
+     */
+    public TorchProblem gradients(Gradients gradients) {
+        return new TorchProblem(layout, clients, outer, initial, new JointChoice(gradients));
     }
 
     @Override
@@ -102,11 +123,22 @@ public final class TorchProblem implements Problem {
 
     @Override
     public Client client(int k) {
+        return differentiated(k);
+    }
+
+    private Differentiated differentiated(int k) {
         return new Differentiated(clients.get(k), outer);
     }
 
+    /** Returns an oracle for a GPU that libtorch computes on; an inner function takes the parameters of one client. */
+    @Override
+    public Optional<JointOracle> joint(Device device, List<Integer> here) {
+        return choice.on(
+                device, "a problem with inner functions", Optional.empty(), () -> new OneByOne(this::differentiated));
+    }
+
     /** A client whose g libtorch differentiates. */
-    private static final class Differentiated implements Client, HessianProduct {
+    private static final class Differentiated implements Client, HessianProduct, OneByOne.Function {
         private final Inner inner;
         private final OuterFunction outer;
         private final Views views = new Views();
@@ -117,18 +149,23 @@ public final class TorchProblem implements Problem {
         }
 
         @Override
-        public boolean acceptsMemoryOf(String device) {
-            return Torch.computesOn(device);
-        }
-
-        @Override
         public void inner(Sample xi, Point w, Floats value, Jacobian jacobian) {
-            views.evaluate(w, value, jacobian, at -> inner.values(at, xi));
+            views.evaluate(w, value, jacobian, at -> values(at, xi));
         }
 
         @Override
         public void hessianProduct(Sample xi, Point w, Point direction, Point product) {
-            views.hessianProduct(w, direction, product, at -> composed(inner.values(at, xi)));
+            views.hessianProduct(w, direction, product, at -> curved(at, xi));
+        }
+
+        @Override
+        public Tensor values(Parameters w, Sample xi) {
+            return inner.values(w, xi);
+        }
+
+        @Override
+        public Tensor curved(Parameters w, Sample xi) {
+            return composed(inner.values(w, xi));
         }
 
         /**

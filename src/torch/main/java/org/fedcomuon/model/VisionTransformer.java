@@ -99,6 +99,11 @@ public final class VisionTransformer implements Network {
     }
 
     @Override
+    public boolean takesSeveralClients() {
+        return true;
+    }
+
+    @Override
     public Tensor logits(Parameters p, Tensor input, Dropout dropout) {
         Tensor x = Torch.part(() -> tokens(p, input));
         for (TransformerBlock block : blocks) {
@@ -117,9 +122,9 @@ public final class VisionTransformer implements Network {
         Tensor patches = input.view(examples, CHANNELS, across, sizes.patch(), across, sizes.patch())
                 .permute(0, 2, 4, 1, 3, 5)
                 .reshape(examples, sizes.patches(), (long) CHANNELS * sizes.patch() * sizes.patch());
-        Tensor embedded = torch.linear(patches, p.get("patch.weight").flatten(1, -1), p.get("patch.bias"));
-        Tensor first = p.get("class.token").expand(examples, 1, sizes.width());
-        return torch.cat(new TensorVector(first, embedded), 1).add(p.get("positions"));
+        Tensor embedded = Layers.dense(p, "patch", patches);
+        Tensor first = Layers.token(p, "class.token", examples);
+        return Layers.plus(p, "positions", torch.cat(new TensorVector(first, embedded), 1));
     }
 
     @Override
