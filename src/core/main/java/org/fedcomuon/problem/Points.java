@@ -13,7 +13,7 @@ package org.fedcomuon.problem;
  */
 public record Points(Layout layout, Floats values, int count, long stride) {
     public Points {
-        if (count < 1 || stride != 0 && stride < layout.length()) {
+        if (count < 1 || (stride != 0 && stride < layout.length())) {
             throw new IllegalArgumentException("%d points of %d values, one every %d: at least one is needed, and they"
                             .formatted(count, layout.length(), stride)
                     + " must not overlap");

@@ -62,7 +62,7 @@ final class JointChoice {
     Optional<JointOracle> on(
             Device device, String what, Optional<Supplier<JointOracle>> together, Supplier<JointOracle> oneByOne) {
         boolean there = !device.isHost() && isComputedOn(device.name());
-        boolean wanted = gradients == Gradients.TOGETHER || gradients == Gradients.AUTO && there;
+        boolean wanted = gradients == Gradients.TOGETHER || (gradients == Gradients.AUTO && there);
         if (wanted && together.isEmpty() && said.compareAndSet(false, true)) {
             log.accept("%s: %s does not take several clients at once, so that gradients are computed client by client"
                     .formatted(device.name(), what));

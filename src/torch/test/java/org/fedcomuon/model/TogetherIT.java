@@ -36,14 +36,14 @@ class TogetherIT {
     private static final Risk RISK = new ExponentialRisk(1);
 
     /** A network with examples to go with it. */
-    private record Model(String name, Network network, IntFunction<Examples> examples) {
+    record Model(String name, Network network, IntFunction<Examples> examples) {
         @Override
         public String toString() {
             return name;
         }
     }
 
-    private static Stream<Model> models() {
+    static Stream<Model> models() {
         var leNet = new Model("LENET", new LeNet(), count -> {
             var random = new SplittableRandom(5);
             var pixels = new float[count * 784];
