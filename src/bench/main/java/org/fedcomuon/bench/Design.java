@@ -20,7 +20,7 @@ enum Design {
     AFTER;
 
     /** The design of the code in this repository, which {@code RoundWorkIT} compares with a trace. */
-    static final Design CURRENT = BEFORE;
+    static final Design CURRENT = AFTER;
 
     @Override
     public String toString() {

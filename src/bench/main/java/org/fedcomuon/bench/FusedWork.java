@@ -1,5 +1,7 @@
 package org.fedcomuon.bench;
 
+import java.util.List;
+
 /** Our own operations as work for a GPU: the counts of {@code docs/kernels.md}, and the launches around the kernels. */
 final class FusedWork {
     private FusedWork() {}
@@ -16,11 +18,12 @@ final class FusedWork {
 
     /** Returns the work of the projected variant when H stays in the ball: norms are read, H is not written. */
     static WorkList projectCompose(Design design, double n, int d) {
+        String kernel = design == Design.AFTER ? "fcm_k_compose" : "fcm_k_project_compose";
         return checked(
                 design,
                 WorkList.of(
                         KernelWork.tiny("fcm_k_check_norms", 1),
-                        KernelWork.of("fcm_k_project_compose", 1, 2 * n * (d + 1), 4 * n * (d + 2))));
+                        KernelWork.of(kernel, 1, 2 * n * (d + 1), 4 * n * (d + 2))));
     }
 
     /** Returns the work of {@code H = now + (1 - g)(H - before)} and its norms. */
@@ -34,12 +37,24 @@ final class FusedWork {
                 WorkList.of(KernelWork.tiny("fcm_k_check_norms", 1), KernelWork.of("fcm_k_project", 1, 3 * n, 8 * n)));
     }
 
+    /** Returns the work of the check of values that the host has computed; later, the host looks at them itself. */
+    static WorkList valuesFinite(Design design, double n) {
+        return design == Design.AFTER ? new WorkList(List.of()) : allFinite(design, n);
+    }
+
     static WorkList allFinite(Design design, double n) {
-        return checked(design, WorkList.of(KernelWork.of("fcm_k_first_not_finite", 1, 0, 4 * n)));
+        String kernel = design == Design.AFTER ? "fcm_k_look_for_not_finite" : "fcm_k_first_not_finite";
+        return checked(design, WorkList.of(KernelWork.of(kernel, 1, 0, 4 * n)));
     }
 
     /** Returns the work of {@code W -= eta M / ||M||}. */
     static WorkList normalizedStep(Design design, double n) {
+        if (design == Design.AFTER) { // of all vectors
+            return WorkList.of(
+                    KernelWork.of("fcm_k_vector_squares", 1, 2 * n, 4 * n),
+                    KernelWork.tiny("fcm_k_vector_norms", 1),
+                    KernelWork.of("fcm_k_vector_steps", 1, 4 * n, 12 * n));
+        }
         return checked(
                 design,
                 WorkList.of(
@@ -54,10 +69,11 @@ final class FusedWork {
     }
 
     static WorkList normalize(Design design, double n) {
+        String squares = design == Design.AFTER ? "fcm_k_checked_squares" : "fcm_k_squares";
         return checked(
                 design,
                 WorkList.of(
-                        KernelWork.of("fcm_k_squares", 1, 2 * n, 4 * n),
+                        KernelWork.of(squares, 1, 2 * n, 4 * n),
                         KernelWork.tiny("fcm_k_norms", 1),
                         KernelWork.of("fcm_k_normalize", 1, 3 * n, 8 * n)));
     }

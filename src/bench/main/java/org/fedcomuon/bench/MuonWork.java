@@ -48,6 +48,9 @@ final class MuonWork {
             vectors.clear();
             vectors.add(FusedWork.normalizedStep(design, inVectors));
         }
+        if (design == Design.AFTER) { // all of M, before any block of W is stepped
+            small = FusedWork.allFinite(design, (double) clients * layout.length()).and(small);
+        }
         return small.and(WorkList.concat(large)).and(WorkList.concat(vectors));
     }
 

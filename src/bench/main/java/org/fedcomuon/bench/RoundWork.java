@@ -65,7 +65,13 @@ record RoundWork(
         }
         parts.put(Part.ORTHOGONALIZE, first.and(step.get(Part.ORTHOGONALIZE).times(tau - 1)));
         WorkList average = ExchangeWork.average(layout.length(), clients, devices);
-        parts.put(Part.AVERAGE, average.and(average)); // W and M
+        WorkList exchange = average.and(average); // W and M
+        if (design == Design.AFTER && devices > 1) {
+            // Before another device reads its values, a device knows that they are sound. W and M are averaged together,
+            // or one after the other.
+            exchange = exchange.and(WorkList.of(KernelWork.wait("the values are sound")).times(evaluations()));
+        }
+        parts.put(Part.AVERAGE, exchange);
         return parts;
     }
 
@@ -96,8 +102,8 @@ record RoundWork(
         WorkList ready = WorkList.of(KernelWork.wait("the weights are complete"));
         WorkList ask = WorkList.of(KernelWork.tiny("values to the host", 1));
         WorkList asked = WorkList.of(KernelWork.wait("the values are on the host"));
-        WorkList evaluated = value.and(FusedWork.allFinite(design, own)).and(FusedWork.allFinite(design, n));
-        WorkList outer = ask.and(value).and(FusedWork.allFinite(design, own));
+        WorkList evaluated = value.and(FusedWork.valuesFinite(design, own)).and(FusedWork.allFinite(design, n));
+        WorkList outer = ask.and(value).and(FusedWork.valuesFinite(design, own));
         if (!reduced) {
             return WorkList.concat(
                     List.of(ready, evaluated, FusedWork.ema(own), asked, outer, FusedWork.compose(n, 1)));

@@ -49,7 +49,7 @@ final class JointChoice {
 
     /** Returns the masks of dropout of several clients, made where libtorch computes. */
     Dropout masks(List<Sample> xi, Device device) {
-        return device.isHost() || isComputedOn(device.name()) ? Dropout.of(xi, device) : Dropout.of(xi);
+        return !device.isHost() && isComputedOn(device.name()) ? Dropout.of(xi, device) : Dropout.of(xi);
     }
 
     /**
