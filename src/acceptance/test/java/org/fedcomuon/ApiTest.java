@@ -53,6 +53,7 @@ class ApiTest {
             "org.fedcomuon.internal.vendor.JCudaLibrary.REASONS", // a library is loaded once a process, or never
             "org.fedcomuon.format.SafetensorsWriter.LIVE", // unfinished files that are not to be swept away
             "org.fedcomuon.model.Torch.CLAIMED", // a setting of libtorch's that each thread makes once
+            "org.fedcomuon.device.Devices.OF_THREAD", // a native context serves one thread
             "org.fedcomuon.format.AtomicFile.NAMES", // a source of chance
             "org.fedcomuon.internal.BackendLibrary.outcome", // a library is loaded once a process, when first used
             "org.fedcomuon.internal.NativeHeap.SINCE_REMINDER"); // of the collector, which is the process's
