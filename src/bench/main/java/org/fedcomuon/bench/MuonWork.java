@@ -49,7 +49,8 @@ final class MuonWork {
             vectors.add(FusedWork.normalizedStep(design, inVectors));
         }
         if (design == Design.AFTER) { // all of M, before any block of W is stepped
-            small = FusedWork.allFinite(design, (double) clients * layout.length()).and(small);
+            small = FusedWork.allFinite(design, (double) clients * layout.length())
+                    .and(small);
         }
         return small.and(WorkList.concat(large)).and(WorkList.concat(vectors));
     }

@@ -67,9 +67,11 @@ record RoundWork(
         WorkList average = ExchangeWork.average(layout.length(), clients, devices);
         WorkList exchange = average.and(average); // W and M
         if (design == Design.AFTER && devices > 1) {
-            // Before another device reads its values, a device knows that they are sound. W and M are averaged together,
+            // Before another device reads its values, a device knows that they are sound. W and M are averaged
+            // together,
             // or one after the other.
-            exchange = exchange.and(WorkList.of(KernelWork.wait("the values are sound")).times(evaluations()));
+            exchange = exchange.and(
+                    WorkList.of(KernelWork.wait("the values are sound")).times(evaluations()));
         }
         parts.put(Part.AVERAGE, exchange);
         return parts;

@@ -175,7 +175,10 @@ class GpuModelTest {
                     assertThat(one.runSeconds(gpu, devices, true)).isLessThanOrEqualTo(time);
                     assertThat(one.runSecondsAsGraphs(gpu, devices)).isLessThan(time);
                 }
-                assertThat(one.runSeconds(gpu, 2, false)).isLessThan(one.runSeconds(gpu, 1, false));
+                // Afterwards a step of LeNet is as many launches for ten clients as for five, so that two devices gain
+                // nothing.
+                assertThat(one.runTime(Design.BEFORE, gpu, 2).steps())
+                        .isLessThan(one.runTime(Design.BEFORE, gpu, 1).steps());
             }
         }
     }
@@ -219,7 +222,9 @@ class GpuModelTest {
             int looked = one.work().reduced() ? 2 * 3 + 2 : 3;
             for (int devices : new int[] {1, 2}) {
                 assertThat(before.waits(devices)).isCloseTo(2 + looked + 1 + 4 + 0.2, within(1e-12));
-                assertThat(after.waits(devices)).isEqualTo(2);
+                // Two devices also wait before each exchange, once in five steps.
+                int exchanges = one.work().reduced() ? 2 : 1;
+                assertThat(after.waits(devices)).isCloseTo(2 + (devices - 1) * exchanges / 5.0, within(1e-12));
             }
             // Images, labels and the value of each evaluation of each client.
             int evaluations = one.work().reduced() ? 2 : 1;
@@ -239,9 +244,9 @@ class GpuModelTest {
                 .isEqualTo(gradient.work().launches() - 1);
         assertThat(ten.flops()).isCloseTo(10 * one.flops(), within(EXACT * ten.flops()));
         assertThat(ten.flops()).isCloseTo(gradient.of(Design.BEFORE, 10).flops(), within(EXACT * ten.flops()));
-        // squares, norms and step of all vectors, and two launches for all small matrices
+        // a look at all of M; squares, norms and step of all vectors; and two launches for all small matrices
         assertThat(MuonWork.step(Design.AFTER, new LeNet().layout(), 10, 5).launches())
-                .isEqualTo(5);
+                .isEqualTo(6);
     }
 
     @Test
@@ -261,8 +266,8 @@ class GpuModelTest {
         assertThat(one.experiment().evaluation().count(500)).isEqualTo(21);
         GpuModel.RunTime before = one.runTime(Design.BEFORE, Gpu.A100, 2);
         assertThat(before.evaluations()).isEqualTo(21 * one.evaluation().all().flops() / EvaluationWork.HOST_FLOPS);
-        assertThat(before.steps()).isEqualTo(one.runSeconds(Gpu.A100, 2, false));
         GpuModel.RunTime after = one.runTime(Design.AFTER, Gpu.A100, 2);
+        assertThat(after.steps()).isEqualTo(one.runSeconds(Gpu.A100, 2, false)); // that of the code as it is
         assertThat(after.steps()).isLessThan(before.steps());
         assertThat(after.masks()).isZero();
     }
