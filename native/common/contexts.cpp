@@ -73,6 +73,11 @@ fcm_status fcm_synchronize(fcm_context *context, fcm_error *error) {
     return enter<entry::synchronize>(context, error, fcm::nothing_more);
 }
 
+fcm_status fcm_query(fcm_context *context, int32_t *done, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) { return arguments.require(done != nullptr, fcm::kNoPlace).ok(); };
+    return enter<entry::query>(context, error, check, done);
+}
+
 fcm_status fcm_context_stream(const fcm_context *context, void **stream, fcm_error *error) {
     const auto check = [&](Arguments &arguments) { return arguments.require(stream != nullptr, fcm::kNoPlace).ok(); };
     return enter<entry::context_stream>(context, error, check, stream);

@@ -28,6 +28,7 @@
 #define FCM_EVERY_FORWARDED(X)  \
     X(context_isa)              \
     X(synchronize)              \
+    X(query)                    \
     X(context_stream)           \
     X(buffer_allocate)          \
     X(buffer_free)              \

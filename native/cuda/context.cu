@@ -250,6 +250,18 @@ fcm_status device::synchronize(fcm_context *context, fcm_error *error) {
     });
 }
 
+fcm_status device::query(fcm_context *context, int32_t *done, fcm_error *error) {
+    return on_device("fcm_query", context, error, [&] {
+        const cudaError_t code = cudaStreamQuery(context->stream);
+        if (code == cudaErrorNotReady) {
+            (void)cudaGetLastError();  // an answer, which the next launch must not report as an error
+        } else {
+            check(code, "cudaStreamQuery");
+        }
+        *done = code == cudaSuccess ? 1 : 0;
+    });
+}
+
 fcm_status device::context_stream(const fcm_context *context, void **stream, fcm_error *error) {
     try {
         check(cudaSetDevice(context->device), "cudaSetDevice");

@@ -117,6 +117,9 @@ FCM_API fcm_status fcm_context_isa(const fcm_context *context, int32_t *isa, fcm
  */
 FCM_API fcm_status fcm_synchronize(fcm_context *context, fcm_error *error);
 
+/* Whether everything that the context has been given is done: *done = 1 or 0, without waiting. */
+FCM_API fcm_status fcm_query(fcm_context *context, int32_t *done, fcm_error *error);
+
 /* The cudaStream_t of a GPU's context, for libraries that take one, and its device made the calling thread's current one,
  * which those libraries need; NULL on the CPU. */
 FCM_API fcm_status fcm_context_stream(const fcm_context *context, void **stream, fcm_error *error);
