@@ -621,6 +621,30 @@ TEST(pinned_copies_are_done_when_the_stream_is) {
     }
 }
 
+// A query does not wait: work that nothing has needed yet is not done. A simulated device does one task a query.
+TEST(a_query_says_whether_the_stream_is_done_without_waiting) {
+    const Context sim = context_of(FCM_CUDASIM);
+    constexpr int64_t n = 400;
+    fcm_error error{};
+    Buffer x(sim.get(), n * 4), y(sim.get(), n * 4);
+    ok(fcm_synchronize(sim.get(), &error), error);
+    int32_t done = -1;
+    ok(fcm_query(sim.get(), &done, &error), error);
+    CHECK(done == 1, "nothing has been given to it");
+    for (int i = 0; i < 5; ++i) {
+        ok(fcm_ema(sim.get(), 1, n, 0.5, static_cast<float *>(x.address()), n, static_cast<float *>(y.address()), n, &error),
+           error);
+    }
+    int queries = 0;
+    for (done = 0; done == 0 && queries < 1000; ++queries) ok(fcm_query(sim.get(), &done, &error), error);
+    const char *streams = std::getenv("FEDCOMUON_CUDASIM_STREAMS");
+    const bool eager = streams != nullptr && std::strcmp(streams, "eager") == 0;
+    CHECK(done == 1 && (queries > 1) == !eager, "%d after %d queries", done, queries);
+    // It is no error, which the next launch would report.
+    ok(fcm_ema(sim.get(), 1, n, 0.5, static_cast<float *>(x.address()), n, static_cast<float *>(y.address()), n, &error), error);
+    CHECK(fcm_query(sim.get(), nullptr, &error) == FCM_INVALID_ARGUMENT, "no place");
+}
+
 // The copy between devices runs after the work submitted to both before, and before the work submitted to both afterwards,
 // whichever of the two is synchronized first.
 TEST(copies_between_devices_are_in_order) {

@@ -297,6 +297,9 @@ TEST(on_the_cpu_nothing_is_pending) {
     const Context cpu = open(FCM_CPU, 0);
     CHECK(fcm_synchronize(cpu.get(), nullptr) == FCM_OK, "synchronize");
     CHECK(fcm_synchronize(nullptr, nullptr) == FCM_INVALID_ARGUMENT, "no context");
+    int32_t done = -1;
+    CHECK(fcm_query(cpu.get(), &done, nullptr) == FCM_OK && done == 1, "query");
+    CHECK(fcm_query(cpu.get(), nullptr, nullptr) == FCM_INVALID_ARGUMENT, "no place");
     int something = 0;
     void *stream = &something;
     CHECK(fcm_context_stream(cpu.get(), &stream, nullptr) == FCM_OK && stream == nullptr, "stream");

@@ -199,15 +199,11 @@ class Clique {
         for (const Rank &other : ranks_) {
             if (!other.called) return;
         }
-        const int result = start();
+        const bool agreed = agree();
+        if (agreed) start();
         for (Rank &other : ranks_) {
             other.called = false;
-            other.state = result;
-        }
-        for (std::size_t from = 0; result == ncclSuccess && from < count(); ++from) {
-            for (std::size_t told = 0; ranks_[from].request.remote && told < count(); ++told) {
-                if (told != from) ranks_[told].later = ncclRemoteError;
-            }
+            if (!agreed) other.state = ncclInvalidUsage;
         }
     }
 
@@ -241,52 +237,61 @@ class Clique {
         rank.posted.clear();
     }
 
-    int start() {
+    bool agree() const {
+        for (const Rank &rank : ranks_) {
+            if (rank.request.same_as(ranks_.front().request)) continue;
+            complain("ncclAllReduce", "the ranks call with different counts, types or operations");
+            return false;
+        }
+        return true;
+    }
+
+    // Posts the kernels of all ranks. A rank whose device has failed is told; the kernels of the others wait for it.
+    void start() {
         std::vector<Request> requests;
         std::vector<int> devices;
         for (const Rank &rank : ranks_) {
-            if (!rank.request.same_as(ranks_.front().request)) {
-                complain("ncclAllReduce", "the ranks call with different counts, types or operations");
-                return ncclInvalidUsage;
-            }
             requests.push_back(rank.request);
             devices.push_back(rank.device);
         }
         const auto collective = std::make_shared<Collective>(requests, devices);
         std::vector<cudasim::cudaEvent_t> reached;
-        for (const Rank &rank : ranks_) {
+        for (Rank &rank : ranks_) {
             const Current current(rank.device);
             cudasim::cudaEvent_t event = nullptr;
-            if (cudasim::cudaEventCreateWithFlags(&event, cudasim::cudaEventDisableTiming) != cudasim::cudaSuccess ||
-                cudasim::cudaEventRecord(event, rank.request.stream) != cudasim::cudaSuccess) {
-                return ncclUnhandledCudaError;
-            }
-            reached.push_back(event);
+            const bool recorded =
+                cudasim::cudaEventCreateWithFlags(&event, cudasim::cudaEventDisableTiming) == cudasim::cudaSuccess &&
+                cudasim::cudaEventRecord(event, rank.request.stream) == cudasim::cudaSuccess;
+            rank.state = recorded ? ncclSuccess : ncclUnhandledCudaError;
+            if (event != nullptr) reached.push_back(event);
         }
-        int result = ncclSuccess;
         for (std::size_t i = 0; i < count(); ++i) {
-            const Current current(ranks_[i].device);
+            Rank &rank = ranks_[i];
+            if (rank.state != ncclSuccess) continue;
+            const Current current(rank.device);
             const auto over = [collective, i](bool there) { return collective->is_over(i, there); };
             const auto work = [collective, i] { collective->run(i); };
-            if (cudasim::enqueue_waiting(requests[i].stream, "ncclAllReduce", over, reached, work, devices) !=
+            if (cudasim::enqueue_waiting(rank.request.stream, "ncclAllReduce", over, reached, work, devices) !=
                 cudasim::cudaSuccess) {
-                result = ncclUnhandledCudaError;
+                rank.state = ncclUnhandledCudaError;
                 continue;
             }
-            Rank &rank = ranks_[i];
-            rank.posted.erase(std::remove_if(rank.posted.begin(), rank.posted.end(), [](const auto &c) { return c->is_done(); }),
-                              rank.posted.end());
-            rank.posted.push_back(collective);
-            if (rank.finished == nullptr) {
-                cudasim::cudaEventCreateWithFlags(&rank.finished, cudasim::cudaEventDisableTiming);
+            keep(rank, collective);
+            for (Rank &other : ranks_) {
+                if (rank.request.remote && &other != &rank) other.later = ncclRemoteError;
             }
-            cudasim::cudaEventRecord(rank.finished, requests[i].stream);
         }
-        for (std::size_t i = 0; i < count(); ++i) {
-            const Current current(ranks_[i].device);
-            cudasim::cudaEventDestroy(reached[i]);
+        for (const cudasim::cudaEvent_t event : reached) cudasim::cudaEventDestroy(event);
+    }
+
+    static void keep(Rank &rank, const std::shared_ptr<Collective> &collective) {
+        const auto done = [](const std::shared_ptr<Collective> &one) { return one->is_done(); };
+        rank.posted.erase(std::remove_if(rank.posted.begin(), rank.posted.end(), done), rank.posted.end());
+        rank.posted.push_back(collective);
+        if (rank.finished == nullptr) {
+            cudasim::cudaEventCreateWithFlags(&rank.finished, cudasim::cudaEventDisableTiming);
         }
-        return result;
+        cudasim::cudaEventRecord(rank.finished, rank.request.stream);
     }
 
     std::mutex mutex_;

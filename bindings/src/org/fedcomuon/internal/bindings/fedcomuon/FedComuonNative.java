@@ -722,6 +722,68 @@ public class FedComuonNative extends FedComuonNative$shared {
         }
     }
 
+    private static class fcm_query {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_query");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_query(fcm_context *context, int32_t *done, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_query$descriptor() {
+        return fcm_query.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_query(fcm_context *context, int32_t *done, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_query$handle() {
+        return fcm_query.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_query(fcm_context *context, int32_t *done, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_query$address() {
+        return fcm_query.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_query(fcm_context *context, int32_t *done, fcm_error *error)
+     * }
+     */
+    public static int fcm_query(MemorySegment context, MemorySegment done, MemorySegment error) {
+        var mh$ = fcm_query.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_query", context, done, error);
+            }
+            return (int)mh$.invokeExact(context, done, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class fcm_context_stream {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             FedComuonNative.C_INT,

@@ -124,6 +124,13 @@ final class NativeDevice implements Device, StreamTriad {
         return memory;
     }
 
+    /** Returns whether everything that the device has been given is done, without waiting. */
+    boolean isDone() {
+        MemorySegment done = answer; // of a pointer, which has room for an int
+        calls.check(FedComuonNative.fcm_query(context(), done, calls.error()), "fcm_query");
+        return done.get(FedComuonNative.C_INT, 0) != 0;
+    }
+
     /** Returns the CUDA stream that its operations run on, in the order they are given. */
     MemorySegment stream() {
         calls.check(FedComuonNative.fcm_context_stream(context(), answer, calls.error()), "fcm_context_stream");

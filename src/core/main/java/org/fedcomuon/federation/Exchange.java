@@ -37,7 +37,7 @@ final class Exchange implements Method.Server, AutoCloseable {
                 : switch (setup.exchange()) {
                     case ORDERED ->
                         new OrderedAveraging(shared, self, clients, setup.placement(), setup.exchangeChunk());
-                    case NCCL -> new NcclAveraging(shared, self, clients);
+                    case NCCL -> new NcclAveraging(shared, self, clients, setup.ncclTimeout());
                 };
     }
 

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Phaser;
 import org.fedcomuon.device.Device;
-import org.fedcomuon.device.NcclMean;
+import org.fedcomuon.device.NcclGroup;
 import org.fedcomuon.method.ClientFault;
 import org.fedcomuon.method.Clients;
 import org.fedcomuon.method.Variable;
@@ -27,7 +27,7 @@ final class SharedState {
     final Device[] opened; // by device
 
     @Nullable
-    NcclMean nccl; // of all devices, made and closed by device 0
+    NcclGroup nccl; // of all devices, made by device 0
 
     final double[] weights; // by client; 0 for one that does not take part
     final double[] losses; // by client; NaN for one that has drawn no sample in this round

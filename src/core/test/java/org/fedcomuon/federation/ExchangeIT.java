@@ -1,12 +1,17 @@
 package org.fedcomuon.federation;
 
+import static java.util.stream.Collectors.toSet;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.IntStream;
 import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.method.FedAvg;
 import org.fedcomuon.method.Method;
@@ -19,6 +24,7 @@ import org.fedcomuon.testing.Simulator;
 import org.fedcomuon.testing.TestDevices;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -27,6 +33,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** How devices work out means among themselves. */
 class ExchangeIT {
     private static final int CLIENTS = 5;
+    /** A time limit that no test reaches. */
+    private static final Duration IN_THE_END = Duration.ofMinutes(10);
+
     private static final long PARAMETERS = (long) RateTestbed.ROWS * RateTestbed.COLS;
 
     @TempDir
@@ -203,26 +212,82 @@ class ExchangeIT {
         assertThat(distance(summed, ordered)).isLessThan(1e-6);
     }
 
-    @Test
-    void aFailureOfNcclIsTypedAndNamesDeviceOperationAndSize() {
+    private static Set<Thread> deviceThreads() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().contains("cudasim"))
+                .collect(toSet());
+    }
+
+    /** Runs with NCCL on as many simulated GPUs, and returns why that fails. */
+    private Throwable failureByNccl(int devices, Duration limit) {
+        String[] names =
+                IntStream.range(0, devices).mapToObj(i -> "cudasim:" + i).toArray(String[]::new);
+        Federation federation = testbed(AllMethods.fedCoMuon(), names)
+                .exchange(Federation.ExchangeKind.NCCL)
+                .ncclTimeout(limit)
+                .build();
+        Throwable failure = catchThrowable(federation::run);
+        assertThat(deviceThreads()).isEmpty();
+        nothingIsLeft();
+        return failure;
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {2, 3, 4})
+    @Timeout(60)
+    void aFailureOfNcclIsTypedAndNamesDeviceOperationAndSize(int devices) {
         requireSimulated();
         for (int after : new int[] {2, 3}) { // 1 is the start of NCCL
             Simulator.inject("nccl", 1, after);
-            Federation federation = testbed(AllMethods.fedCoMuon(), "cudasim:0", "cudasim:1", "cudasim:2")
-                    .exchange(Federation.ExchangeKind.NCCL)
-                    .build();
-            assertThatThrownBy(federation::run)
+            assertThat(failureByNccl(devices, IN_THE_END))
                     .isInstanceOf(DeviceException.Fault.class)
                     .hasMessageContaining("cudasim:1: sum of %d elements of a sum for NCCL".formatted(PARAMETERS))
                     .hasMessageContaining("injected");
-            nothingIsLeft();
         }
         Simulator.inject("nccl", 1, 1);
-        assertThatThrownBy(testbed(AllMethods.fedCoMuon(), "cudasim:0", "cudasim:1")
-                        .exchange(Federation.ExchangeKind.NCCL)
-                        .build()::run)
+        assertThat(failureByNccl(devices, IN_THE_END))
                 .isInstanceOf(DeviceException.Fault.class)
-                .hasMessageContaining("cudasim:0,cudasim:1: ncclCommInitAll");
+                .hasMessageContaining("cudasim:1: joining cudasim:0,cudasim:1");
+    }
+
+    /** A device fails beside NCCL, at the start and in exchanges, while the others wait for it there. */
+    @ParameterizedTest
+    @CsvSource({
+        "2, malloc, 1", "3, malloc, 9", "4, malloc, 12", "2, launch, 1", "3, launch, 9", "4, launch, 24", "3, copy, 2"
+    })
+    @Timeout(60)
+    void aDeviceThatFailsBesideNcclIsNamed(int devices, String what, int after) {
+        requireSimulated();
+        Simulator.inject(what, 1, after);
+        assertThat(failureByNccl(devices, IN_THE_END))
+                .isInstanceOf(what.equals("malloc") ? DeviceException.OutOfMemory.class : DeviceException.Fault.class)
+                .hasMessageContaining("cudasim:1");
+    }
+
+    /** NCCL reports nothing, and kernels wait for a device that does not take part. */
+    @ParameterizedTest
+    @CsvSource({"2, nccl-dead, 1", "3, nccl-dead, 3", "4, nccl-dead, 2", "2, nccl-stuck, 1", "3, nccl-stuck, 2"})
+    @Timeout(60)
+    void aDeviceThatNoLongerTakesPartIsFoundByTheTimeLimit(int devices, String what, int after) {
+        requireSimulated();
+        Simulator.inject(what, 1, after);
+        assertThat(failureByNccl(devices, Duration.ofMillis(500)))
+                .isInstanceOf(DeviceException.Fault.class)
+                .hasMessageContaining("cudasim:")
+                .hasMessageContaining("not done after 0.500 s");
+    }
+
+    /** The call of NCCL has succeeded, and its query says otherwise later. */
+    @ParameterizedTest
+    @ValueSource(ints = {2, 3, 4})
+    @Timeout(60)
+    void anAsynchronousErrorOfNcclEndsTheRun(int devices) {
+        requireSimulated();
+        Simulator.inject("nccl-remote", 1, 2);
+        assertThat(failureByNccl(devices, IN_THE_END))
+                .isInstanceOf(DeviceException.Fault.class)
+                .hasMessageContaining("sum of %d elements".formatted(PARAMETERS))
+                .hasMessageContaining("remote process exited");
     }
 
     @Test
