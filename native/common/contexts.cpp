@@ -83,6 +83,13 @@ fcm_status fcm_context_stream(const fcm_context *context, void **stream, fcm_err
     return enter<entry::context_stream>(context, error, check, stream);
 }
 
+fcm_status fcm_context_reaches(fcm_context *context, fcm_context *other, int32_t *reaches, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        return arguments.context(context).context(other).require(reaches != nullptr, fcm::kNoPlace).ok();
+    };
+    return enter_here<entry::context_reaches>(error, check, context, other, reaches);
+}
+
 // ---- Events ---------------------------------------------------------------------------------------------------
 
 fcm_status fcm_event_create(fcm_context *context, fcm_event **event, fcm_error *error) {

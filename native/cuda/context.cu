@@ -262,6 +262,12 @@ fcm_status device::query(fcm_context *context, int32_t *done, fcm_error *error) 
     });
 }
 
+fcm_status device::context_reaches(fcm_context *context, fcm_context *other, int32_t *reached, fcm_error *error) {
+    return on_device("fcm_context_reaches", context, error, [&] {
+        *reached = context->device == other->device || reaches(context->device, other->device) ? 1 : 0;
+    });
+}
+
 fcm_status device::context_stream(const fcm_context *context, void **stream, fcm_error *error) {
     try {
         check(cudaSetDevice(context->device), "cudaSetDevice");
