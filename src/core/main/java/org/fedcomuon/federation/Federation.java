@@ -311,7 +311,10 @@ public final class Federation {
             return this;
         }
 
-        /** Sets the elements that an exchange between devices takes at a time; 0 to choose by size. For tests. */
+        /**
+         * Makes devices copy values in an exchange even if they reach each other's memory, so many elements at a time; 0
+         * to choose by the devices and by size. For tests.
+         */
         Builder exchangeChunk(long elements) {
             exchangeChunk = elements;
             return this;

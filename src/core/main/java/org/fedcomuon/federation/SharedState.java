@@ -25,6 +25,7 @@ final class SharedState {
     final Variable[][] posted; // by device
     final OrderedAveraging[] ordered; // by device
     final Device[] opened; // by device
+    final boolean[] reaches; // by device: whether it reaches the memory of all others
 
     @Nullable
     NcclGroup nccl; // of all devices, made by device 0
@@ -42,6 +43,7 @@ final class SharedState {
         posted = new Variable[devices][];
         ordered = new OrderedAveraging[devices];
         opened = new Device[devices];
+        reaches = new boolean[devices];
         departure = new Phaser(devices);
         weights = new double[clients];
         losses = new double[clients];

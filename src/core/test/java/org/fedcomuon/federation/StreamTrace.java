@@ -63,10 +63,13 @@ final class StreamTrace {
                 .toList();
     }
 
-    /** The copies on a device, but those on a stream. */
-    List<Work> copiesBeside(int device, long stream) {
+    /** The copies on streams of the device of {@code work} that it waits for, but those on its own stream. */
+    List<Work> copiesFor(Work work) {
         return all.stream()
-                .filter(work -> work.device == device && work.stream != stream && work.isCopy())
+                .filter(copy -> copy.device == work.device
+                        && copy.stream != work.stream
+                        && work.before.containsKey(copy.stream)
+                        && copy.isCopy())
                 .toList();
     }
 }
