@@ -200,8 +200,8 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
 
     /**
      * Replaces every target by the weighted mean of the rows, summed as in {@link #average(Batch, double[])}. Rows and
-     * targets are single vectors of one length, and may be on other devices that this one {@linkplain #reaches reaches};
-     * the caller orders this with their work by {@link StreamEvent}s. A target may be one of the rows.
+     * targets are single vectors of one length, and may be on other devices that this one {@linkplain #reaches
+     * reaches}; the caller orders this with their work by {@link StreamEvent}s. A target may be one of the rows.
      *
      * @param weights one per row, not negative, with a positive sum
      */

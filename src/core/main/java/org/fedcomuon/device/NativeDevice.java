@@ -3,8 +3,8 @@ package org.fedcomuon.device;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.util.List;
 import java.lang.ref.Cleaner;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import org.fedcomuon.internal.StreamTriad;
@@ -522,7 +522,8 @@ final class NativeDevice implements Device, StreamTriad {
     @Override
     public void average(List<Batch> rows, double[] clientWeights, List<Batch> targets) {
         if (clientWeights.length != rows.size() || rows.isEmpty()) {
-            throw new DeviceException.InvalidOperand("%d weights for %d rows".formatted(clientWeights.length, rows.size()));
+            throw new DeviceException.InvalidOperand(
+                    "%d weights for %d rows".formatted(clientWeights.length, rows.size()));
         }
         long length = rows.getFirst().length();
         try (Arena local = Arena.ofConfined()) {
@@ -549,7 +550,8 @@ final class NativeDevice implements Device, StreamTriad {
                 throw new DeviceException.InvalidOperand("%s: %d vectors of %d elements, not one of %d"
                         .formatted(vector.buffer().label(), vector.clients(), vector.length(), length));
             }
-            table.setAtIndex(ValueLayout.ADDRESS, i, ((NativeDevice) vector.buffer().device()).at(vector));
+            table.setAtIndex(
+                    ValueLayout.ADDRESS, i, ((NativeDevice) vector.buffer().device()).at(vector));
         }
         return table;
     }

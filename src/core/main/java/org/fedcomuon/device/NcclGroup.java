@@ -45,8 +45,8 @@ public final class NcclGroup {
 
     /**
      * Returns the time after which a device no longer waits for the others: ten minutes, or the seconds that the system
-     * property {@code fedcomuon.nccl.timeout} has. Between GPUs of one machine NCCL does not notice that a peer is dead,
-     * and would wait forever.
+     * property {@code fedcomuon.nccl.timeout} has. Between GPUs of one machine NCCL does not notice that a peer is
+     * dead, and would wait forever.
      *
      * @throws IllegalArgumentException when the property is not a positive number
      */

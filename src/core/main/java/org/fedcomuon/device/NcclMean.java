@@ -16,10 +16,10 @@ import org.slf4j.LoggerFactory;
  * <p>NCCL sums in an order of its own, which changes with the number of devices; so do the last bits. A federation
  * whose results must not depend on placement gathers and sums in client order instead.
  *
- * <p>Every device's thread makes the same calls with the same lengths, and none has a result before all have called. When
- * one fails, its communicator is aborted and the others are told: their calls fail too, and so do all later ones. A call
- * that has waited for the others for longer than the time limit of the group fails in the same way. So no kernel is left
- * waiting for a device that will not come.
+ * <p>Every device's thread makes the same calls with the same lengths, and none has a result before all have called.
+ * When one fails, its communicator is aborted and the others are told: their calls fail too, and so do all later ones.
+ * A call that has waited for the others for longer than the time limit of the group fails in the same way. So no kernel
+ * is left waiting for a device that will not come.
  *
  * <p>Not thread-safe; confined to the device thread.
  */
@@ -161,7 +161,8 @@ public final class NcclMean implements AutoCloseable {
     /** Does not start or go on when another device has failed. */
     private void requireGroup(String what) {
         group.failure().ifPresent(reason -> {
-            throw new DeviceException.Fault("%s: no %s after a failure: %s".formatted(device.name(), what, reason), true);
+            throw new DeviceException.Fault(
+                    "%s: no %s after a failure: %s".formatted(device.name(), what, reason), true);
         });
     }
 
@@ -191,9 +192,7 @@ public final class NcclMean implements AutoCloseable {
         }
     }
 
-    /**
-     * Ends the communicator of this device, before the device is closed. Closing twice does nothing.
-     */
+    /** Ends the communicator of this device, before the device is closed. Closing twice does nothing. */
     @Override
     public void close() {
         closed = true;

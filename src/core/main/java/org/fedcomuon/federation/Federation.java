@@ -312,8 +312,8 @@ public final class Federation {
         }
 
         /**
-         * Makes devices copy values in an exchange even if they reach each other's memory, so many elements at a time; 0
-         * to choose by the devices and by size. For tests.
+         * Makes devices copy values in an exchange even if they reach each other's memory, so many elements at a time;
+         * 0 to choose by the devices and by size. For tests.
          */
         Builder exchangeChunk(long elements) {
             exchangeChunk = elements;

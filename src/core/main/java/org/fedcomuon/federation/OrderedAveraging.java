@@ -15,8 +15,8 @@ import org.fedcomuon.method.Variable;
  * Means summed in client order: each device computes its own stretch of a variable over all clients. So the bits are
  * those that one device would get. The subclasses differ in how a device gets at the values of the others.
  *
- * <p>The devices meet on the host only to say that everything has been given out; what has to wait for what, the devices
- * know by events.
+ * <p>The devices meet on the host only to say that everything has been given out; what has to wait for what, the
+ * devices know by events.
  */
 abstract sealed class OrderedAveraging implements Averaging permits DirectAveraging, StagedAveraging {
     final SharedState shared;
@@ -40,8 +40,8 @@ abstract sealed class OrderedAveraging implements Averaging permits DirectAverag
     }
 
     /**
-     * Returns the faster of both: direct if every device reaches the memory of every other, else staged. All devices are
-     * here before any returns.
+     * Returns the faster of both: direct if every device reaches the memory of every other, else staged. All devices
+     * are here before any returns.
      *
      * @param mostChunk elements, to stage in chunks of at most so many; 0 to choose by the devices and by size
      */

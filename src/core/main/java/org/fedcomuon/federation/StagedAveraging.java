@@ -10,8 +10,8 @@ import org.fedcomuon.method.Clients;
 import org.fedcomuon.method.Variable;
 
 /**
- * Means of devices that do not reach each other's memory: each device copies its own stretch of all clients, sums it, and
- * the others copy the result.
+ * Means of devices that do not reach each other's memory: each device copies its own stretch of all clients, sums it,
+ * and the others copy the result.
  *
  * <p>A stretch is gathered in chunks, into two slots in turn: while one chunk is summed, the next is copied beside it.
  */

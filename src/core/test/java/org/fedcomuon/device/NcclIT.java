@@ -144,7 +144,9 @@ class NcclIT {
         for (int rank : new int[] {0, 2}) {
             DeviceException.Fault fault = fault(results.get(rank));
             assertThat(fault.isElsewhere()).isTrue();
-            assertThat(fault).hasMessageContaining("cudasim:" + rank + ": no mean of").hasMessageContaining("cudasim:1: mean");
+            assertThat(fault)
+                    .hasMessageContaining("cudasim:" + rank + ": no mean of")
+                    .hasMessageContaining("cudasim:1: mean");
         }
         assertThat(fault(averages(2).getFirst())).hasMessageContaining("after a failure");
     }
@@ -172,7 +174,8 @@ class NcclIT {
         List<Future<float[]>> results = averages(0, 2);
         assertThat(results.stream().map(NcclIT::fault))
                 .allSatisfy(fault -> assertThat(fault.isElsewhere()).isTrue())
-                .anySatisfy(fault -> assertThat(fault).hasMessageEndingWith("not done after 0.400 s; cudasim:1 has not called"));
+                .anySatisfy(fault ->
+                        assertThat(fault).hasMessageEndingWith("not done after 0.400 s; cudasim:1 has not called"));
         assertThat(fault(averages(1).getFirst())).hasMessageContaining("cudasim:1: no mean of");
     }
 
@@ -180,8 +183,8 @@ class NcclIT {
     void aCallThatIsNeverPosted() throws Exception {
         join(SOON);
         Simulator.inject("nccl-stuck", 0, 1);
-        assertThat(averages(0, 1, 2)).allSatisfy(result -> assertThat(fault(result))
-                .hasMessageContaining("cudasim:"));
+        assertThat(averages(0, 1, 2))
+                .allSatisfy(result -> assertThat(fault(result)).hasMessageContaining("cudasim:"));
     }
 
     /** The call itself has succeeded. */
@@ -225,7 +228,8 @@ class NcclIT {
     @Test
     void devicesThatDoNotGoTogether() throws Exception {
         try (Device cpu = Devices.open("cpu:0")) {
-            assertThatThrownBy(() -> NcclGroup.of(List.of(cpu), LONG)).isInstanceOf(DeviceException.InvalidOperand.class);
+            assertThatThrownBy(() -> NcclGroup.of(List.of(cpu), LONG))
+                    .isInstanceOf(DeviceException.InvalidOperand.class);
         }
         assertThatThrownBy(() -> NcclGroup.of(List.of(devices.get(0), devices.get(0)), LONG))
                 .isInstanceOf(DeviceException.InvalidOperand.class)

@@ -159,8 +159,7 @@ final class OperationTable {
                             IntStream.range(0, clients).mapToObj(x::client).toList();
                     device.average(rows, weights, List.of(mean, x.client(0)));
                     Runnable first = eachIsNear(mean, k -> mean(weights, before), bound(1));
-                    Runnable all =
-                            eachIsNear(x, k -> k == 0 ? mean(weights, before) : before[k], bound(1));
+                    Runnable all = eachIsNear(x, k -> k == 0 ? mean(weights, before) : before[k], bound(1));
                     return () -> {
                         first.run();
                         all.run();

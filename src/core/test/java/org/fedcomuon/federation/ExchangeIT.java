@@ -154,7 +154,9 @@ class ExchangeIT {
             for (int mean = 0; mean < own.size(); mean++) {
                 StreamTrace.Work sum = own.get(mean);
                 StreamTrace.Work peer = other.get(mean);
-                assertThat(sum.runsAfter(peer) || peer.runsAfter(sum)).as("one waits for the other").isFalse();
+                assertThat(sum.runsAfter(peer) || peer.runsAfter(sum))
+                        .as("one waits for the other")
+                        .isFalse();
                 StreamTrace.Work before = elsewhere.get(elsewhere.indexOf(peer) - 1); // made what the sum reads
                 assertThat(sum.runsAfter(before)).isTrue();
                 trace.launches(device, "fcm_k_").stream()
@@ -168,8 +170,19 @@ class ExchangeIT {
     /** At the start and in the middle of exchanges, direct and in chunks of one. */
     @ParameterizedTest
     @CsvSource({
-        "malloc, 1, 1", "malloc, 10, 1", "malloc, 25, 1", "copy, 9, 1", "copy, 31, 1", "copy, 200, 1", "launch, 1, 1",
-        "launch, 77, 1", "malloc, 5, 0", "launch, 1, 0", "launch, 13, 0", "launch, 14, 0", "launch, 77, 0"
+        "malloc, 1, 1",
+        "malloc, 10, 1",
+        "malloc, 25, 1",
+        "copy, 9, 1",
+        "copy, 31, 1",
+        "copy, 200, 1",
+        "launch, 1, 1",
+        "launch, 77, 1",
+        "malloc, 5, 0",
+        "launch, 1, 0",
+        "launch, 13, 0",
+        "launch, 14, 0",
+        "launch, 77, 0"
     })
     void aDeviceThatFailsIsNamedAndNothingIsLeft(String what, int after, long chunk) {
         requireSimulated();
@@ -277,7 +290,13 @@ class ExchangeIT {
     /** A device fails beside NCCL, at the start and in exchanges, while the others wait for it there. */
     @ParameterizedTest
     @CsvSource({
-        "2, malloc, 1", "3, malloc, 9", "4, malloc, 12", "2, launch, 1", "3, launch, 9", "4, launch, 24", "3, copy, 2"
+        "2, malloc, 1",
+        "3, malloc, 9",
+        "4, malloc, 12",
+        "2, launch, 1",
+        "3, launch, 9",
+        "4, launch, 24",
+        "3, copy, 2"
     })
     @Timeout(60)
     void aDeviceThatFailsBesideNcclIsNamed(int devices, String what, int after) {

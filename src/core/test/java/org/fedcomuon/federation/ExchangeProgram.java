@@ -12,8 +12,8 @@ import org.fedcomuon.problem.Risk;
 import org.fedcomuon.testing.Simulator;
 
 /**
- * Exchanges between simulated GPUs. A program of its own, because whether GPUs reach each other's memory is a property of
- * the simulated machine, of which a process has one.
+ * Exchanges between simulated GPUs. A program of its own, because whether GPUs reach each other's memory is a property
+ * of the simulated machine, of which a process has one.
  */
 final class ExchangeProgram {
     private static final int CLIENTS = 5;
@@ -93,9 +93,11 @@ final class ExchangeProgram {
         }
         StreamTrace trace = StreamTrace.read(file);
         boolean direct = IntStream.range(0, 4)
-                .anyMatch(device -> !trace.launches(device, "fcm_k_average_rows").isEmpty());
-        boolean copied = IntStream.range(0, 4).anyMatch(device -> trace.launches(device, "fcm_k_average").stream()
-                .anyMatch(sum -> !trace.copiesFor(sum).isEmpty()));
+                .anyMatch(
+                        device -> !trace.launches(device, "fcm_k_average_rows").isEmpty());
+        boolean copied = IntStream.range(0, 4)
+                .anyMatch(device -> trace.launches(device, "fcm_k_average").stream()
+                        .anyMatch(sum -> !trace.copiesFor(sum).isEmpty()));
         System.out.printf(
                 "direct sums: %s, copies between devices: %s%n", direct ? "some" : "none", copied ? "some" : "none");
         assertThat(Simulator.liveBytes(-1)).isZero();

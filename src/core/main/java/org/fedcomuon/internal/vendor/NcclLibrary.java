@@ -10,8 +10,8 @@ import org.fedcomuon.internal.bindings.nccl.ncclConfig;
 import org.fedcomuon.internal.bindings.nccl.ncclUniqueId;
 
 /**
- * NCCL through Panama. Functions return the library's result. Communicators never block: a call that has to wait for other
- * ranks returns {@code ncclInProgress}, and {@link #asyncError} says when it no longer does.
+ * NCCL through Panama. Functions return the library's result. Communicators never block: a call that has to wait for
+ * other ranks returns {@code ncclInProgress}, and {@link #asyncError} says when it no longer does.
  */
 public final class NcclLibrary {
     /** The first with communicators that do not block. */
