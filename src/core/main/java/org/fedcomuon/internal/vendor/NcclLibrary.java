@@ -90,7 +90,7 @@ public final class NcclLibrary {
             MemorySegment made = arena.allocate(ValueLayout.ADDRESS);
             MemorySegment config = ncclConfig.allocate(arena);
             ncclConfig.size(config, ncclConfig.layout().byteSize());
-            ncclConfig.magic(config, (int) NcclNative.NCCL_CONFIG_MAGIC());
+            ncclConfig.magic(config, NcclNative.NCCL_CONFIG_MAGIC());
             ncclConfig.version(config, NcclNative.NCCL_CONFIG_VERSION());
             ncclConfig.blocking(config, 0);
             int result = VendorCalls.of(() -> (int) initRank.invokeExact(made, ranks, id, rank, config));
