@@ -111,7 +111,6 @@ TEST(newton_schulz_blocks_must_not_collide) {
     }
 }
 
-#if !defined(FCM_TEST_KIND)  // the checks are those of all devices, and the tables have addresses of the host here
 TEST(bad_tables_of_rows_are_refused) {
     Device device;
     constexpr int64_t n = 8;
@@ -150,9 +149,10 @@ TEST(bad_tables_of_rows_are_refused) {
     for (const auto &empty : {call(0, n, nullptr, {}, 2, {}), call(2, n, nullptr, {}, 0, {}), call(2, 0, nullptr, {}, 2, {})}) {
         CHECK(empty(nullptr) == FCM_OK && memory == before, "an empty call");
     }
+#if !defined(FCM_TEST_KIND)  // where these addresses, which nothing has followed so far, are those of the device
     CHECK(call(2, n, nullptr, rows, 2, targets)(nullptr) == FCM_OK, "a good one");
-}
 #endif
+}
 
 TEST(bad_numbers_are_refused) {
     Device device;
