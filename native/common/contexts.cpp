@@ -77,9 +77,21 @@ fcm_status fcm_context_mark(fcm_context *context, int64_t mark, fcm_error *error
     return enter<entry::context_mark>(context, error, fcm::nothing_more, mark);
 }
 
+fcm_status fcm_query(fcm_context *context, int32_t *done, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) { return arguments.require(done != nullptr, fcm::kNoPlace).ok(); };
+    return enter<entry::query>(context, error, check, done);
+}
+
 fcm_status fcm_context_stream(const fcm_context *context, void **stream, fcm_error *error) {
     const auto check = [&](Arguments &arguments) { return arguments.require(stream != nullptr, fcm::kNoPlace).ok(); };
     return enter<entry::context_stream>(context, error, check, stream);
+}
+
+fcm_status fcm_context_reaches(fcm_context *context, fcm_context *other, int32_t *reaches, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        return arguments.context(context).context(other).require(reaches != nullptr, fcm::kNoPlace).ok();
+    };
+    return enter_here<entry::context_reaches>(error, check, context, other, reaches);
 }
 
 // ---- Events ---------------------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 // function through a backend; operations_test has an entry for each operation.
 #pragma once
 
-// Operations on data, the queries for the size of their workspace, and its preparation.
+// Operations on batches, the queries for the size of their workspace, and its preparation. average_rows takes addresses that
+// lie anywhere, so that the table does not fit it; its tests are in cuda_device_test, refusals_test and machines_test.
 #define FCM_EVERY_OPERATION(X)        \
     X(ema)                            \
     X(compose_momentum)               \
@@ -35,6 +36,7 @@
     X(context_isa)              \
     X(synchronize)              \
     X(context_mark)             \
+    X(query)                    \
     X(context_stream)           \
     X(buffer_allocate)          \
     X(buffer_free)              \
@@ -46,6 +48,7 @@
     X(copy_out)                 \
     X(copy_in_async)            \
     X(copy_out_async)           \
+    X(average_rows)             \
     FCM_EVERY_OPERATION(X)
 
 #define FCM_EVERY_FUNCTION(X)  \
@@ -56,6 +59,7 @@
     X(device_describe)         \
     X(context_create)          \
     X(context_destroy)         \
+    X(context_reaches)         \
     X(event_create)            \
     X(event_destroy)           \
     X(event_record)            \

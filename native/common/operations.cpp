@@ -44,6 +44,34 @@ int64_t jacobian_length(Arguments &arguments, int64_t n, int64_t d) {
     return length;
 }
 
+// ---- Means ----
+
+void check_weights(Arguments &arguments, int64_t clients, const double *weights) {
+    for (int64_t k = 0; weights != nullptr && k < clients; ++k) {
+        arguments.require(std::isfinite(weights[k]) && weights[k] >= 0.0, "weight %" PRId64 " is %g, not a number >= 0", k,
+                          weights[k]);
+    }
+    const double total = total_weight(clients, weights);
+    arguments.require(total > 0.0 && std::isfinite(total), "the weights sum to %g", total);
+}
+
+// n elements at an address of a table.
+void check_row(Arguments &arguments, const char *name, int64_t number, const float *row, int64_t n) {
+    const auto address = reinterpret_cast<uintptr_t>(row);
+    int64_t bytes = 0;
+    int64_t end = 0;
+    arguments.require(row != nullptr, "%s %" PRId64 " is null", name, number)
+        .require(address % kFloat == 0, "%s %" PRId64 " is not aligned to its elements of %" PRId64 " bytes", name, number, kFloat)
+        .require(product(n, kFloat, &bytes) && sum(static_cast<int64_t>(address), bytes, &end),
+                 "%s %" PRId64 " with %" PRId64 " elements does not fit the address space", name, number, n);
+}
+
+bool meet(const void *a, int64_t a_bytes, const void *b, int64_t b_bytes) {
+    const auto first = reinterpret_cast<uintptr_t>(a);
+    const auto second = reinterpret_cast<uintptr_t>(b);
+    return first < second + static_cast<uintptr_t>(b_bytes) && second < first + static_cast<uintptr_t>(a_bytes);
+}
+
 // ---- Blocks of a client ----
 
 inline int64_t size_of(const fcm_matrix_block &block) { return block.rows * block.cols; }
@@ -347,15 +375,39 @@ fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n, const d
         if (weights != nullptr) arguments.batch("weights", weights, 1, clients, clients, fcm::kDouble, false);
         arguments.disjoint();
         if (!arguments.ok() || clients == 0 || n == 0) return false;
-        for (int64_t k = 0; weights != nullptr && k < clients; ++k) {
-            arguments.require(std::isfinite(weights[k]) && weights[k] >= 0.0, "weight %" PRId64 " is %g, not a number >= 0", k,
-                              weights[k]);
-        }
-        const double total = fcm::total_weight(clients, weights);
-        arguments.require(total > 0.0 && std::isfinite(total), "the weights sum to %g", total);
+        fcm::check_weights(arguments, clients, weights);
         return true;
     };
     return enter<entry::average>(context, error, check, clients, n, weights, x, x_stride);
+}
+
+fcm_status fcm_average_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights,
+                            const float *const *rows, int64_t target_count, float *const *targets, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.sizes(clients, n).require(target_count >= 0, "target_count = %" PRId64 " is negative", target_count);
+        if (!arguments.ok() || clients == 0 || target_count == 0 || n == 0) return false;
+        arguments.require(rows != nullptr, "the table of rows is null").require(targets != nullptr, "the table of targets is null");
+        if (weights != nullptr) arguments.batch("weights", weights, 1, clients, clients, fcm::kDouble, false);
+        for (int64_t k = 0; arguments.ok() && k < clients; ++k) fcm::check_row(arguments, "row", k, rows[k], n);
+        const int64_t bytes = n * fcm::kFloat;
+        for (int64_t t = 0; arguments.ok() && t < target_count; ++t) {
+            const float *target = targets[t];
+            fcm::check_row(arguments, "target", t, target, n);
+            for (int64_t k = 0; arguments.ok() && k < clients; ++k) {
+                arguments.require(target == rows[k] || !fcm::meet(target, bytes, rows[k], bytes),
+                                  "target %" PRId64 " overlaps row %" PRId64, t, k);
+            }
+            for (int64_t other = 0; arguments.ok() && other < t; ++other) {
+                arguments.require(!fcm::meet(target, bytes, targets[other], bytes), "target %" PRId64 " overlaps target %" PRId64,
+                                  t, other);
+            }
+            arguments.require(weights == nullptr || !fcm::meet(target, bytes, weights, clients * fcm::kDouble),
+                              "target %" PRId64 " overlaps weights", t);
+        }
+        if (arguments.ok()) fcm::check_weights(arguments, clients, weights);
+        return true;
+    };
+    return enter<entry::average_rows>(context, error, check, clients, n, weights, rows, target_count, targets);
 }
 
 fcm_status fcm_all_finite(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride, int64_t *client,

@@ -268,6 +268,16 @@ fcm_status device::copy_out_async(fcm_context *context, void *to, const void *fr
     return fcm::copy(context, to, from, bytes);
 }
 
+// All contexts of the CPU share one memory; of two libraries, neither knows the memory of the other.
+fcm_status device::context_reaches(fcm_context *context, fcm_context *other, int32_t *reaches, fcm_error *error) {
+    const Backend *backend = context->backend;
+    if (backend != nullptr && backend == other->backend) {
+        return backend->context_reaches(context->remote, other->remote, reaches, error);
+    }
+    *reaches = backend == nullptr && other->backend == nullptr ? 1 : 0;
+    return FCM_OK;
+}
+
 fcm_status device::copy(fcm_context *to_context, void *to, fcm_context *from_context, const void *from, int64_t bytes,
                         fcm_error *error) {
     const Backend *there = to_context->backend;

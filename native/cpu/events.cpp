@@ -21,6 +21,11 @@ fcm_status device::synchronize(fcm_context *, fcm_error *) { return FCM_OK; }
 // Operations of a CPU report what they find themselves.
 fcm_status device::context_mark(fcm_context *, int64_t, fcm_error *) { return FCM_OK; }
 
+fcm_status device::query(fcm_context *, int32_t *done, fcm_error *) {
+    *done = 1;
+    return FCM_OK;
+}
+
 fcm_status device::context_stream(const fcm_context *, void **stream, fcm_error *) {
     *stream = nullptr;
     return FCM_OK;

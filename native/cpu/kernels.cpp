@@ -291,23 +291,38 @@ void dropout_mask(int64_t n, int32_t left, uint64_t state, uint8_t *__restrict m
     }
 }
 
-void average(int64_t clients, int64_t n, const double *weights, double total, float *x, int64_t stride) {
+// Row k begins at row(k), and target t at target(t).
+template <class Row, class Target>
+inline void mean_of_rows(int64_t clients, int64_t n, const double *weights, double total, Row row, int64_t targets,
+                         Target target) {
     alignas(64) double sum[kStrip];
     alignas(64) float mean[kStrip];
     for (int64_t start = 0; start < n; start += kStrip) {
         const int64_t length = n - start < kStrip ? n - start : kStrip;
         std::memset(sum, 0, sizeof sum);
         for (int64_t k = 0; k < clients; ++k) {
-            const float *__restrict row = x + k * stride + start;
+            const float *__restrict from = row(k) + start;
             const double weight = weights == nullptr ? 1.0 : weights[k];
             if (weight == 0.0) continue;
-            for (int64_t j = 0; j < length; ++j) sum[j] += weight * static_cast<double>(row[j]);
+            for (int64_t j = 0; j < length; ++j) sum[j] += weight * static_cast<double>(from[j]);
         }
         for (int64_t j = 0; j < length; ++j) mean[j] = static_cast<float>(sum[j] / total);
-        for (int64_t k = 0; k < clients; ++k) {
-            std::memcpy(x + k * stride + start, mean, static_cast<size_t>(length) * sizeof(float));
+        for (int64_t t = 0; t < targets; ++t) {
+            std::memcpy(target(t) + start, mean, static_cast<size_t>(length) * sizeof(float));
         }
     }
+}
+
+void average(int64_t clients, int64_t n, const double *weights, double total, float *x, int64_t stride) {
+    const auto row = [=](int64_t k) { return x + k * stride; };
+    mean_of_rows(clients, n, weights, total, row, clients, row);
+}
+
+void average_rows(int64_t clients, int64_t at, int64_t n, const double *weights, double total, const float *const *rows,
+                  int64_t target_count, float *const *targets) {
+    mean_of_rows(
+        clients, n, weights, total, [=](int64_t k) { return rows[k] + at; }, target_count,
+        [=](int64_t t) { return targets[t] + at; });
 }
 
 int64_t first_not_finite(int64_t n, const float *__restrict x) {
@@ -368,6 +383,7 @@ const Kernels &FCM_JOIN(kernels_, FCM_ISA)() {
                                    sum_of_squares,
                                    step,
                                    average,
+                                   average_rows,
                                    first_not_finite,
                                    triad,
                                    triad_non_temporal,

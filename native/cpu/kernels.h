@@ -86,6 +86,9 @@ struct Kernels {
     // Every row becomes the weighted mean sum_k weights[k] x_k / total, summed in double in client order. If weights is
     // null, each weight is 1.
     void (*average)(int64_t clients, int64_t n, const double *weights, double total, float *x, int64_t stride);
+    // The same of elements [at, at + n) of rows at any addresses, written to the same elements of every target.
+    void (*average_rows)(int64_t clients, int64_t at, int64_t n, const double *weights, double total, const float *const *rows,
+                         int64_t target_count, float *const *targets);
     // Returns the first index with NaN or Inf, or -1.
     int64_t (*first_not_finite)(int64_t n, const float *x);
     void (*triad)(int64_t n, float s, const float *b, const float *c, float *a);

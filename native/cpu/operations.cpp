@@ -149,16 +149,36 @@ fcm_status device::adaptive_step(fcm_context *context, int64_t clients, int64_t 
     return FCM_OK;
 }
 
-fcm_status device::average(fcm_context *context, int64_t clients, int64_t n, const double *weights, float *x,
-                           int64_t x_stride, fcm_error *) {
-    // Each task sums all clients over its stretch, in client order. Stretches are short, so that a few long vectors still
-    // occupy every thread.
+namespace {
+
+// Runs body(start, length) for stretches of n elements, each of which sums all clients in client order. They are short, so
+// that a few long vectors still occupy every thread.
+template <class Body>
+void for_stretches(fcm_context *context, int64_t clients, int64_t n, Body &&body) {
     constexpr int64_t kStretch = 4096;
-    const double total = total_weight(clients, weights);
     const int64_t stretches = (n + kStretch - 1) / kStretch;
     context->pool.run(stretches, clients * n, [&](int64_t i, int) {
         const int64_t start = i * kStretch;
-        context->kernels.average(clients, n - start < kStretch ? n - start : kStretch, weights, total, x + start, x_stride);
+        body(start, n - start < kStretch ? n - start : kStretch);
+    });
+}
+
+}  // namespace
+
+fcm_status device::average(fcm_context *context, int64_t clients, int64_t n, const double *weights, float *x,
+                           int64_t x_stride, fcm_error *) {
+    const double total = total_weight(clients, weights);
+    for_stretches(context, clients, n, [&](int64_t start, int64_t length) {
+        context->kernels.average(clients, length, weights, total, x + start, x_stride);
+    });
+    return FCM_OK;
+}
+
+fcm_status device::average_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights,
+                                const float *const *rows, int64_t target_count, float *const *targets, fcm_error *) {
+    const double total = total_weight(clients, weights);
+    for_stretches(context, clients, n, [&](int64_t start, int64_t length) {
+        context->kernels.average_rows(clients, start, length, weights, total, rows, target_count, targets);
     });
     return FCM_OK;
 }

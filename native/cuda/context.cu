@@ -328,6 +328,24 @@ fcm_status device::context_mark(fcm_context *context, int64_t mark, fcm_error *)
     return FCM_OK;
 }
 
+fcm_status device::query(fcm_context *context, int32_t *done, fcm_error *error) {
+    return on_device("fcm_query", context, error, [&] {
+        const cudaError_t code = cudaStreamQuery(context->stream);
+        if (code == cudaErrorNotReady) {
+            (void)cudaGetLastError();  // an answer, which the next launch must not report as an error
+        } else {
+            check(code, "cudaStreamQuery");
+        }
+        *done = code == cudaSuccess ? 1 : 0;
+    });
+}
+
+fcm_status device::context_reaches(fcm_context *context, fcm_context *other, int32_t *reached, fcm_error *error) {
+    return on_device("fcm_context_reaches", context, error, [&] {
+        *reached = context->device == other->device || reaches(context->device, other->device) ? 1 : 0;
+    });
+}
+
 fcm_status device::context_stream(const fcm_context *context, void **stream, fcm_error *error) {
     try {
         check(cudaSetDevice(context->device), "cudaSetDevice");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "average.h"
 #include "context.h"
 #include "device.h"
 #include "device_functions.h"
@@ -203,14 +204,6 @@ struct Triad {
     }
 };
 
-// The weights of up to kFewWeights clients are passed as a launch parameter; more weights are stored at `listed`.
-constexpr int64_t kFewWeights = 256;
-struct Weights {
-    const double *listed;  // null: the weights are in `few`, or all 1 if `uniform`
-    int32_t uniform;
-    double few[kFewWeights];
-};
-
 struct Average {
     int64_t clients;
     double total;
@@ -220,22 +213,8 @@ struct Average {
 
     template <int W>
     __device__ __forceinline__ void at(int64_t, int64_t j) const {
-        double sum[W];
-#pragma unroll
-        for (int i = 0; i < W; ++i) sum[i] = 0.0;
-        for (int64_t k = 0; k < clients; ++k) {
-            const double weight = weights->uniform != 0         ? 1.0
-                                  : weights->listed != nullptr ? weights->listed[k]
-                                                               : weights->few[k];
-            if (weight == 0.0) continue;
-            float value[W];
-            load<W>(x + k * x_stride + j, value);
-#pragma unroll
-            for (int i = 0; i < W; ++i) sum[i] += weight * static_cast<double>(value[i]);
-        }
         float mean[W];
-#pragma unroll
-        for (int i = 0; i < W; ++i) mean[i] = static_cast<float>(sum[i] / total);
+        weighted_mean<W>(clients, total, *weights, [this](int64_t k) { return x + k * x_stride; }, j, mean);
         for (int64_t k = 0; k < clients; ++k) store<W>(x + k * x_stride + j, mean);
     }
 };

@@ -131,9 +131,16 @@ FCM_API fcm_status fcm_synchronize(fcm_context *context, fcm_error *error);
  * them has found to a later call, which tells the mark in fcm_error. It is 0 at first. */
 FCM_API fcm_status fcm_context_mark(fcm_context *context, int64_t mark, fcm_error *error);
 
+/* Whether everything that the context has been given is done: *done = 1 or 0, without waiting. */
+FCM_API fcm_status fcm_query(fcm_context *context, int32_t *done, fcm_error *error);
+
 /* The cudaStream_t of a GPU's context, for libraries that take one, and its device made the calling thread's current one,
  * which those libraries need; NULL on the CPU. */
 FCM_API fcm_status fcm_context_stream(const fcm_context *context, void **stream, fcm_error *error);
+
+/* Whether operations of `context` can read and write the memory of `other`: *reaches = 1 or 0. A GPU is given access to
+ * that of another by the first call, where the machine allows it. */
+FCM_API fcm_status fcm_context_reaches(fcm_context *context, fcm_context *other, int32_t *reaches, fcm_error *error);
 
 /* A point in the work of a context that another context can wait for, without the host waiting. */
 typedef struct fcm_event fcm_event;
@@ -288,6 +295,16 @@ FCM_API fcm_status fcm_top_k(fcm_context *context, int64_t clients, int64_t n, i
  */
 FCM_API fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n, const double *weights, float *x,
                                int64_t x_stride, fcm_error *error);
+
+/*
+ * The mean that fcm_average computes, of rows that lie anywhere: element j of every target becomes that of rows[0][j],
+ * rows[1][j], ..., n elements each. rows and targets are host memory, with an address per client and per target. What they
+ * point to is memory of this context, or of others that it reaches (fcm_context_reaches); the caller orders the call with
+ * their work, by events. A target may be one of the rows; otherwise it overlaps no row and no other target.
+ */
+FCM_API fcm_status fcm_average_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights,
+                                    const float *const *rows, int64_t target_count, float *const *targets,
+                                    fcm_error *error);
 
 /* The first NaN or Inf in client order: *client and *index, both -1 when there is none. A question, so it waits. */
 FCM_API fcm_status fcm_all_finite(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride,

@@ -124,7 +124,7 @@ uint64_t Machine::put(const std::shared_ptr<Stream> &stream, Task task) {
 Mark Machine::submit(const std::shared_ptr<Stream> &stream, Task task) {
     order_with_null_stream(stream);
     const Mark mark{stream, put(stream, std::move(task))};
-    if (!settings_.lazy) scheduler_.finish(mark);
+    if (!settings_.lazy) scheduler_.try_finish(mark);
     return mark;
 }
 

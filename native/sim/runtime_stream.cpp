@@ -162,4 +162,29 @@ cudaError_t enqueue(cudaStream_t handle, const char *what, std::function<void()>
     });
 }
 
+cudaError_t enqueue_waiting(cudaStream_t handle, const char *what, std::function<bool(bool there)> over,
+                            const std::vector<cudaEvent_t> &peers, std::function<void()> work,
+                            const std::vector<int> &devices) {
+    return call([&](Machine &machine, HostThread &thread) {
+        const auto stream = machine.stream(handle, thread.device);
+        machine.check_healthy(stream->device());
+        for (const int device : devices) machine.check_device(device);
+        Task task{what, std::move(work), devices};
+        task.over = std::move(over);
+        for (const cudaEvent_t peer : peers) {
+            if (auto mark = machine.event(peer)->mark()) task.peers.push_back(std::move(mark));
+        }
+        machine.submit(stream, std::move(task));
+    });
+}
+
+bool has_failed(int device) {
+    bool failed = false;
+    call([&](Machine &machine, HostThread &) {
+        machine.check_device(device);
+        failed = machine.faults().failed(device);
+    });
+    return failed;
+}
+
 }  // namespace cudasim

@@ -29,6 +29,11 @@ struct Task {
     std::vector<int> devices{};             // additional devices whose memory it needs
     bool even_after_fault = false;          // for frees, so that a failed device does not leak
     std::shared_ptr<const Mark> after{};    // runs only after this is reached
+
+    // A kernel that waits for kernels of other streams occupies its stream until over(there) returns true; `there` says
+    // whether those streams have come to `peers`. Takes no lock, because tasks run under that of the scheduler.
+    std::function<bool(bool there)> over{};  // empty: it waits for nobody
+    std::vector<std::shared_ptr<const Mark>> peers{};
 };
 
 namespace detail {

@@ -126,6 +126,8 @@ TEST(operations_do_not_allocate) {
         }
     }
     Floats x(1, 40000), y(1, 40000);
+    float *rows[] = {x.data(), y.data()};
+    CHECK(counted([&] { fcm_average_rows(device, 2, 40000, nullptr, rows, 2, rows, nullptr); }) == 0, "a mean of rows allocates");
     CHECK(counted([&] { fcm_copy_in(device, x.data(), y.data(), 160000, nullptr); }) == 0, "a copy allocates");
     CHECK(counted([&] { fcm_zero(device, y.data(), 160000, nullptr); }) == 0, "a fill allocates");
 }

@@ -178,6 +178,96 @@ TEST(average_of_many_clients) {
     }
 }
 
+// Rows in another order than in memory, of which some are targets, and targets elsewhere. Tables of up to 128 rows and 16
+// targets are passed with the launch, and longer ones lie in memory of the device.
+TEST(average_of_rows_anywhere) {
+    Both both;
+    Random random(6);
+    struct Tables {
+        int64_t rows;
+        int64_t targets;
+    };
+    for (const Tables &tables : {Tables{1, 1}, Tables{5, 2}, Tables{128, 16}, Tables{129, 1}, Tables{3, 17}, Tables{200, 40}}) {
+        for (const int64_t n : {1, 6, 1030}) {
+            if (tables.rows * tables.targets > 100 && n > 6) continue;
+            // With a gap of 2, rows of 6 and of 1030 elements are aligned for vectors, and end within one.
+            for (const Placing &placing : {Placing{0, 0}, Placing{0, 2}, Placing{1, 3}}) {
+                for (const bool weighted : {false, true}) {
+                    Floats x(tables.rows, n, placing), y(tables.targets, n, {weighted ? 1 : placing.shift, placing.gap});
+                    x.fill(random);
+                    y.fill(random);
+                    std::vector<double> weights(static_cast<size_t>(tables.rows), 0.5);
+                    if (tables.rows > 1) weights[1] = 0.0;
+                    weights[0] = 2.0;
+                    if (weighted && tables.rows > 1) x[tables.rows - 2][0] = kNaN;  // of weight 0, so it is not read
+                    const auto call = [&](Side &side, fcm_error *error) {
+                        std::vector<const float *> rows;
+                        std::vector<float *> targets;
+                        float *from = side.put(x);
+                        float *to = side.put(y);
+                        for (int64_t k = tables.rows - 1; k >= 0; --k) rows.push_back(from + k * x.stride());
+                        for (int64_t t = 1; t < tables.targets; ++t) targets.push_back(to + t * y.stride());
+                        targets.push_back(const_cast<float *>(rows.front()));
+                        return fcm_average_rows(side.context(), tables.rows, n, weighted ? weights.data() : nullptr, rows.data(),
+                                                tables.targets, targets.data(), error);
+                    };
+                    both.same(words("average_rows", tables.rows, n, placing), call, x, y);
+                }
+            }
+        }
+    }
+}
+
+// The same bits as from one device that has all rows, with the rows and the targets on three.
+TEST(rows_of_several_devices_are_read_where_they_are) {
+    constexpr int64_t kDevices = 3, kClients = 7, n = 1500;
+    std::vector<Context> contexts;
+    for (int32_t i = 0; i < kDevices; ++i) contexts.push_back(context_of(FCM_CUDASIM, i));
+    fcm_error error{};
+    for (const Context &context : contexts) {
+        for (const Context &other : contexts) {
+            int32_t reaches = -1;
+            ok(fcm_context_reaches(context.get(), other.get(), &reaches, &error), error);
+            CHECK(reaches == 1, "%d", reaches);
+        }
+    }
+    Random random(8);
+    Side cpu(FCM_CPU);
+    Floats all(kClients, n);
+    all.fill(random);
+    const std::vector<double> weights{1.0, 0.3, 0.0, 2.0, 0.7, 1.1, 0.9};
+    float *on_cpu = cpu.put(all);
+    ok(fcm_average(cpu.context(), kClients, n, weights.data(), on_cpu, all.stride(), &error), error);
+    const std::vector<float> wanted(on_cpu, on_cpu + n);
+
+    std::vector<std::unique_ptr<Buffer>> buffers;
+    std::vector<float *> rows;
+    for (int64_t k = 0; k < kClients; ++k) {
+        buffers.push_back(std::make_unique<Buffer>(contexts[static_cast<size_t>(k % kDevices)].get(), n * 4));
+        buffers.back()->in(all[k], n * 4);
+        rows.push_back(static_cast<float *>(buffers.back()->address()));
+    }
+    for (const Context &context : contexts) ok(fcm_synchronize(context.get(), &error), error);
+    for (int64_t i = 0; i < kDevices; ++i) {  // each device has its own stretch, and writes it to the first row of every device
+        const int64_t from = n * i / kDevices, length = n * (i + 1) / kDevices - from;
+        std::vector<const float *> parts;
+        for (const float *row : rows) parts.push_back(row + from);
+        std::vector<float *> targets;
+        for (int64_t d = 0; d < kDevices; ++d) targets.push_back(rows[static_cast<size_t>(d)] + from);
+        ok(fcm_average_rows(contexts[static_cast<size_t>(i)].get(), kClients, length, weights.data(), parts.data(), kDevices,
+                            targets.data(), &error),
+           error);
+    }
+    for (const Context &context : contexts) ok(fcm_synchronize(context.get(), &error), error);
+    for (int64_t k = 0; k < kClients; ++k) {
+        std::vector<float> back(n);
+        buffers[static_cast<size_t>(k)]->out(back.data(), n * 4);
+        const bool target = k < kDevices;
+        CHECK(target ? back == wanted : std::equal(back.begin(), back.end(), all[k]), "row %ld", long(k));
+    }
+    buffers.clear();
+}
+
 // More tasks than a grid has blocks.
 TEST(more_clients_than_blocks) {
     if (interpreted()) return;
@@ -792,6 +882,30 @@ TEST(pinned_copies_are_done_when_the_stream_is) {
     for (int64_t j = 0; j < n; ++j) {
         CHECK(to.data()[j] == static_cast<float>(j), "%ld: %g", long(j), double(to.data()[j]));
     }
+}
+
+// A query does not wait: work that nothing has needed yet is not done. A simulated device does one task a query.
+TEST(a_query_says_whether_the_stream_is_done_without_waiting) {
+    const Context sim = context_of(FCM_CUDASIM);
+    constexpr int64_t n = 400;
+    fcm_error error{};
+    Buffer x(sim.get(), n * 4), y(sim.get(), n * 4);
+    ok(fcm_synchronize(sim.get(), &error), error);
+    int32_t done = -1;
+    ok(fcm_query(sim.get(), &done, &error), error);
+    CHECK(done == 1, "nothing has been given to it");
+    for (int i = 0; i < 5; ++i) {
+        ok(fcm_ema(sim.get(), 1, n, 0.5, static_cast<float *>(x.address()), n, static_cast<float *>(y.address()), n, &error),
+           error);
+    }
+    int queries = 0;
+    for (done = 0; done == 0 && queries < 1000; ++queries) ok(fcm_query(sim.get(), &done, &error), error);
+    const char *streams = std::getenv("FEDCOMUON_CUDASIM_STREAMS");
+    const bool eager = streams != nullptr && std::strcmp(streams, "eager") == 0;
+    CHECK(done == 1 && (queries > 1) == !eager, "%d after %d queries", done, queries);
+    // It is no error, which the next launch would report.
+    ok(fcm_ema(sim.get(), 1, n, 0.5, static_cast<float *>(x.address()), n, static_cast<float *>(y.address()), n, &error), error);
+    CHECK(fcm_query(sim.get(), nullptr, &error) == FCM_INVALID_ARGUMENT, "no place");
 }
 
 // The copy between devices runs after the work submitted to both before, and before the work submitted to both afterwards,

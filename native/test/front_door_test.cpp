@@ -154,7 +154,7 @@ TEST(only_these_are_not_forwarded) {
 #undef FORWARDED
     const std::set<std::string> expected{
         "fcm_abi_version",    "fcm_build_info",      "fcm_backend_load", "fcm_device_count", "fcm_device_describe",
-        "fcm_context_create", "fcm_context_destroy", "fcm_event_create", "fcm_event_destroy", "fcm_event_record",
+        "fcm_context_create", "fcm_context_destroy", "fcm_context_reaches", "fcm_event_create", "fcm_event_destroy", "fcm_event_record",
         "fcm_event_wait",     "fcm_copy"};
     for (const auto &name : others) CHECK(expected.count(name) == 1, "%s needs a test of its own", name.c_str());
 }
@@ -203,6 +203,27 @@ TEST(copies_find_their_way) {
     CHECK(std::strstr(error.message, "do not know each other") != nullptr, "%s", error.message);
     CHECK(fcm_copy(nullptr, to.data(), here.get(), from.data(), 5, &error) == FCM_INVALID_ARGUMENT, "to nowhere");
     CHECK(fcm_copy(here.get(), to.data(), nullptr, from.data(), 5, &error) == FCM_INVALID_ARGUMENT, "from nowhere");
+}
+
+TEST(contexts_of_one_library_may_reach_each_other) {
+    load(FAKE_CUDASIM, FCM_CUDASIM);
+    load(FAKE_CUDA, FCM_CUDA);
+    const Context cpu = open(FCM_CPU, 0), second = open(FCM_CPU, 1);
+    const Context here = open(FCM_CUDASIM, 0), there = open(FCM_CUDASIM, 1), foreign = open(FCM_CUDA, 0);
+    const auto reaches = [](const Context &context, const Context &other) {
+        int32_t answer = -1;
+        CHECK(fcm_context_reaches(context.get(), other.get(), &answer, nullptr) == FCM_OK, "status");
+        return answer;
+    };
+    CHECK(reaches(here, there) == 1, "the backend says so");
+    CHECK(last_call() == "fcm_context_reaches context0 context1", "%s", last_call().c_str());
+    CHECK(reaches(cpu, second) == 1 && reaches(cpu, cpu) == 1, "the CPU has one memory");
+    CHECK(reaches(cpu, here) == 0 && reaches(here, cpu) == 0 && reaches(here, foreign) == 0, "between libraries");
+    int32_t answer = -1;
+    CHECK(fcm_context_reaches(cpu.get(), second.get(), nullptr, nullptr) == FCM_INVALID_ARGUMENT, "no place");
+    CHECK(fcm_context_reaches(nullptr, cpu.get(), &answer, nullptr) == FCM_INVALID_ARGUMENT, "no context");
+    CHECK(fcm_context_reaches(cpu.get(), nullptr, &answer, nullptr) == FCM_INVALID_ARGUMENT, "no other");
+    CHECK(answer == -1, "written");
 }
 
 TEST(events_keep_the_order_between_devices) {
@@ -297,6 +318,9 @@ TEST(on_the_cpu_nothing_is_pending) {
     const Context cpu = open(FCM_CPU, 0);
     CHECK(fcm_synchronize(cpu.get(), nullptr) == FCM_OK, "synchronize");
     CHECK(fcm_synchronize(nullptr, nullptr) == FCM_INVALID_ARGUMENT, "no context");
+    int32_t done = -1;
+    CHECK(fcm_query(cpu.get(), &done, nullptr) == FCM_OK && done == 1, "query");
+    CHECK(fcm_query(cpu.get(), nullptr, nullptr) == FCM_INVALID_ARGUMENT, "no place");
     int something = 0;
     void *stream = &something;
     CHECK(fcm_context_stream(cpu.get(), &stream, nullptr) == FCM_OK && stream == nullptr, "stream");

@@ -253,6 +253,50 @@ TEST(copies_between_peers_are_direct) { CHECK(staged_copies("on") == 0, "%d are 
 // CUDA may block the caller in a copy that it stages, so we do it: through pinned memory, without waiting.
 TEST(without_peers_no_copy_is_left_to_cuda_to_stage) { CHECK(staged_copies("off") == 0, "%d are", staged_copies("off")); }
 
+namespace {
+
+// The mean of a row on each of two devices, on the first; returns its status after all work is done.
+fcm_status mean_of_two(const Context &here, const Context &there, fcm_error *error) {
+    constexpr int64_t n = 300;
+    const Room x(here, n), y(there, n);
+    CHECK(fcm_synchronize(there, error) == FCM_OK, "%s", error->message);
+    const float *rows[] = {x.data(), y.data()};
+    float *targets[] = {x.data(), y.data()};
+    const fcm_status status = fcm_average_rows(here, 2, n, nullptr, rows, 2, targets, error);
+    return status == FCM_OK ? fcm_synchronize(here, error) : status;
+}
+
+}  // namespace
+
+// A kernel that reads the memory of another GPU without having been given access to it fails, and here as well.
+TEST(a_row_on_a_device_that_is_not_reached_is_a_fault) {
+    for (const char *peers : {"on", "off"}) {
+        const Simulated machine({{"PEERS", peers}});
+        on_new_thread([] {
+            const Context here(0), there(1);
+            fcm_error error{};
+            CHECK(mean_of_two(here, there, &error) == FCM_DEVICE_ERROR && has(error, "illegal address"), "%s", error.message);
+        });
+    }
+}
+
+TEST(reaching_gives_access_where_the_machine_allows_it) {
+    for (const bool peers : {true, false}) {
+        const Simulated machine({{"PEERS", peers ? "on" : "off"}});
+        on_new_thread([peers] {
+            const Context here(0), there(1), also_here(0);
+            fcm_error error{};
+            int32_t reaches = -1;
+            CHECK(fcm_context_reaches(here, also_here, &reaches, &error) == FCM_OK && reaches == 1, "its own memory");
+            CHECK(fcm_context_reaches(here, there, &reaches, &error) == FCM_OK && reaches == (peers ? 1 : 0), "%d", reaches);
+            if (!peers) return;
+            CHECK(mean_of_two(here, there, &error) == FCM_OK, "%s", error.message);
+            // Access is not mutual: the other device has not been given any.
+            CHECK(mean_of_two(there, here, &error) == FCM_DEVICE_ERROR, "%s", error.message);
+        });
+    }
+}
+
 TEST(a_device_that_cannot_be_used_says_so) {
     const Simulated machine({{"EXCLUSIVE", "0,2"}});
     on_new_thread([] {

@@ -111,6 +111,49 @@ TEST(newton_schulz_blocks_must_not_collide) {
     }
 }
 
+TEST(bad_tables_of_rows_are_refused) {
+    Device device;
+    constexpr int64_t n = 8;
+    Vector<float> memory(64, 1.0f);
+    const auto before = memory;
+    const auto refuse = [&](const char *what, auto call) {
+        refused(FCM_INVALID_ARGUMENT, "fcm_average_rows", what, call);
+        CHECK(memory == before, "%s: something was written", what);
+    };
+    float *const x = memory.data();
+    const std::vector<const float *> rows{x, x + n};
+    const std::vector<float *> targets{x + 2 * n, x};
+    const auto call = [&](int64_t clients, int64_t length, const double *weights, const std::vector<const float *> &from,
+                          int64_t count, const std::vector<float *> &to) {
+        return [=, &device](fcm_error *e) {
+            return fcm_average_rows(device, clients, length, weights, from.empty() ? nullptr : from.data(), count,
+                                    to.empty() ? nullptr : to.data(), e);
+        };
+    };
+    refuse("no context", [&](fcm_error *e) { return fcm_average_rows(nullptr, 2, n, nullptr, rows.data(), 2, targets.data(), e); });
+    refuse("no rows", call(2, n, nullptr, {}, 2, targets));
+    refuse("no targets", call(2, n, nullptr, rows, 2, {}));
+    refuse("a null row", call(2, n, nullptr, {x, nullptr}, 2, targets));
+    refuse("a null target", call(2, n, nullptr, rows, 2, {x, nullptr}));
+    refuse("a row between elements", call(2, n, nullptr, {x, reinterpret_cast<float *>(reinterpret_cast<char *>(x + n) + 2)}, 1, targets));
+    refuse("a target that overlaps a row", call(2, n, nullptr, rows, 1, {x + 1}));
+    refuse("targets that overlap", call(2, n, nullptr, rows, 2, {x + 2 * n, x + 3 * n - 1}));
+    refuse("a target twice", call(2, n, nullptr, rows, 2, {x, x}));
+    refuse("clients < 0", call(-1, n, nullptr, rows, 2, targets));
+    refuse("targets < 0", call(2, n, nullptr, rows, -1, targets));
+    refuse("n < 0", call(2, -1, nullptr, rows, 2, targets));
+    refuse("too many elements", call(2, INT64_MAX / 3, nullptr, rows, 1, targets));
+    for (const auto &bad : {std::vector<double>{1.0, -1.0}, {0.0, 0.0}, {1.0, double{kNaN}}, {double{kInf}, 1.0}}) {
+        refuse("bad weights", call(2, n, bad.data(), rows, 2, targets));
+    }
+    for (const auto &empty : {call(0, n, nullptr, {}, 2, {}), call(2, n, nullptr, {}, 0, {}), call(2, 0, nullptr, {}, 2, {})}) {
+        CHECK(empty(nullptr) == FCM_OK && memory == before, "an empty call");
+    }
+#if !defined(FCM_TEST_KIND)  // where these addresses, which nothing has followed so far, are those of the device
+    CHECK(call(2, n, nullptr, rows, 2, targets)(nullptr) == FCM_OK, "a good one");
+#endif
+}
+
 TEST(bad_numbers_are_refused) {
     Device device;
     Vector<float> x(32, 1.0f), y(32, 1.0f);

@@ -8,6 +8,7 @@ namespace gate {
 namespace {
 
 constexpr double kClients = 10.0;
+constexpr double kTargets = 2.0;  // of a mean over rows: one per GPU
 constexpr double kFloat = 4.0;
 constexpr double kDouble = 8.0;
 // The cost of a division or a square root in double, in other instructions: an approximation and its refinement.
@@ -101,6 +102,8 @@ const std::vector<Kernel> &kernels() {
          [](Scale s) { return each(elements(s), 28, 0, 17 + 2 * kRoot); }, plain},
         {"fcm_k_average", "average", "8 N", "0", "N (3 + 11 / K)",
          [](Scale s) { return each(elements(s), 8, 0, 3 + (1 + kRoot) / kClients); }, plain},
+        {"fcm_k_average_rows", "average_rows", "4 N (1 + 2 / K), with two GPUs", "0", "N (3 + 11 / K)",
+         [](Scale s) { return each(elements(s), 4 + 4 * kTargets / kClients, 0, 3 + (1 + kRoot) / kClients); }, plain},
         {"fcm_k_triad", "triad", "12 N", "2 N", "0", [](Scale s) { return each(elements(s), 12, 2, 0); }, plain},
         {"fcm_k_look_for_not_finite", "all_finite, require_finite, top_k", "4 N", "0", "0",
          [](Scale s) { return each(elements(s), 4, 0, 0); }, plain},

@@ -28,21 +28,43 @@ const char *ncclGetErrorString(int result);
 /* What went wrong last, in words, or an empty string; the communicator is not read. */
 const char *ncclGetLastError(void *communicator);
 
-/* One communicator a device, all made by one thread; each device once. NULL for devices means 0, 1, ... */
-int ncclCommInitAll(void **communicators, int count, const int *devices);
-int ncclCommDestroy(void *communicator);
-/* Instead of destroying it when a rank has failed: what the others wait for ends, and their results mean nothing. */
-int ncclCommAbort(void *communicator);
+/* What the ranks of one group know each other by; made by one of them. */
+typedef struct ncclUniqueId {
+    char internal[128];
+} ncclUniqueId;
+int ncclGetUniqueId(ncclUniqueId *id);
 
-/* Between start and end one thread calls for several devices; what end starts runs on the streams, after it returns. */
-int ncclGroupStart(void);
-int ncclGroupEnd(void);
+/*
+ * The attributes of NCCL 2.14. Later versions have more at the end; they take `size` and `version` from here, and their
+ * own defaults for the rest.
+ */
+typedef struct ncclConfig {
+    unsigned long size;
+    unsigned int magic;   /* NCCL_CONFIG_MAGIC */
+    unsigned int version; /* NCCL_CONFIG_VERSION */
+    int blocking;         /* 0: no call waits for other ranks; it returns ncclInProgress instead */
+} ncclConfig;
+#define NCCL_CONFIG_MAGIC 0xcafebeef
+#define NCCL_CONFIG_VERSION 21400
+
+/* A rank joins its group, on the device that is current. Each device once. */
+int ncclCommInitRankConfig(void **communicator, int ranks, ncclUniqueId id, int rank, ncclConfig *config);
+/*
+ * Whether the last call on a communicator is still being posted (ncclInProgress), is posted (ncclSuccess), or something
+ * failed, then or later. While it is in progress, nothing else may be called but this and ncclCommAbort, and no work may
+ * be given to the stream.
+ */
+int ncclCommGetAsyncError(void *communicator, int *result);
+/* Waits for the work of the communicator. Every rank destroys its own. */
+int ncclCommDestroy(void *communicator);
+/*
+ * Instead of destroying it when a rank has failed: kernels of this communicator that wait for others end, and their
+ * results mean nothing. Every rank aborts its own, while no other thread is in a call on it.
+ */
+int ncclCommAbort(void *communicator);
 
 /* Every rank's receive becomes the sum or mean of all sends, in the library's own order; in place when they are one. */
 int ncclAllReduce(const void *send, void *receive, unsigned long count, int type, int operation, void *communicator,
-                  void *stream);
-/* Every rank's receive becomes the root's send. */
-int ncclBroadcast(const void *send, void *receive, unsigned long count, int type, int root, void *communicator,
                   void *stream);
 
 #ifdef __cplusplus

@@ -59,6 +59,29 @@ std::vector<Mutant> make() {
            "partial[warp] = value;\n    if (value != 0.0) __syncthreads();"}},
          "sums.cu", Engine::kSource, kSums});
 
+    // ---- The mean of rows ----
+    const std::vector<std::string> kRows = {"average_of_rows_anywhere"};
+    const std::vector<std::string> kPeers = {"rows_of_several_devices_are_read_where_they_are"};
+    add({"rows-order", "mean of rows: summed from the last row to the first",
+         {{"average.h", "load<W>(row(k) + j, value);", "load<W>(row(clients - 1 - k) + j, value);"}}, "average_rows.cu",
+         Engine::kSource, kRows});
+    add({"rows-listed", "mean of rows: the table of the launch is used for any number of rows",
+         {{"average_rows.cu", "clients <= kFewRows && target_count <= kFewTargets", "target_count <= kFewTargets"},
+          {"average_rows.cu", "std::copy(rows, rows + clients, table.few_rows)",
+           "std::copy(rows, rows + std::min(clients, kFewRows), table.few_rows)"},
+          {"average_rows.cu", "std::copy(weights, weights + clients, table.weights.few)",
+           "std::copy(weights, weights + std::min(clients, kFewRows), table.weights.few)"}},
+         "average_rows.cu", Engine::kSource, kRows});
+    add({"rows-one-target", "mean of rows: the last target is left out",
+         {{"average_rows.cu", "i < target_count; ++i", "i < target_count - 1; ++i"}}, "average_rows.cu", Engine::kSource, kRows});
+    add({"rows-weight", "mean of rows: a row of weight 0 is read",
+         {{"average.h", "if (weight == 0.0) continue;", ""}}, "average_rows.cu", Engine::kPtx, kRows});
+    add({"rows-scratch", "mean of rows: the tables overlap in memory of the device",
+         {{"average_rows.cu", "*used += bytes;", "*used += bytes - 8;"}}, "average_rows.cu", Engine::kSource, kRows});
+    add({"rows-no-access", "mean of rows: the device is not given access to the others' pools",
+         {{"context.cu", "check(cudaMemPoolSetAccess(pool, &access, 1), \"cudaMemPoolSetAccess\");", ""}}, "context.cu",
+         Engine::kSource, kPeers});
+
     // ---- Element by element ----
     add({"tail-short", "the last element of a client is left out",
          {{"device.h", "for (int64_t j = first; j < n; ++j)", "for (int64_t j = first; j < n - 1; ++j)"}}, "elementwise.cu",

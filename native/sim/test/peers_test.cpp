@@ -97,6 +97,17 @@ TEST(a_kernel_may_not_be_given_memory_of_another_device) {
     expect_no_fault("device 0");
 }
 
+// An argument is checked at the launch; an address that the kernel finds in a table, when it is used.
+TEST(a_kernel_may_not_find_memory_of_another_device_in_a_table) {
+    const Simulated machine;
+    const OnDevice a(0, 1.0f);
+    const OnDevice b(1, 2.0f);
+    const On on(1);
+    const Array<const float *> table(std::vector<const float *>{a.data});
+    LAUNCH(adds_by_table, 1, 32, 0, nullptr, b.data, table.data());
+    expect_fault("illegal address", "an address in a table");
+}
+
 TEST(peers_may) {
     const Simulated machine;
     const OnDevice a(0, 1.0f);

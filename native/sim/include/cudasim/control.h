@@ -10,8 +10,8 @@
 
 extern "C" {
 // The after-th next call (1 is the very next) of a kind on a device fails, once. what: "malloc", "launch", "copy", "nccl",
-// "cublas", "cusolver"; or "clear", which removes everything injected on the device, or on all devices if it is -1. Returns
-// 0 on success.
+// "nccl-stuck", "nccl-dead", "nccl-remote" (vendor/nccl.cpp), "cublas", "cusolver"; or "clear", which removes everything
+// injected on the device, or on all devices if it is -1. Returns 0 on success.
 CUDASIM_API int cudasim_inject(const char *what, int device, long long after);
 // Bytes allocated on a device and not yet freed; for -1, of all devices and pinned memory together. A free that is pending
 // in a stream does not count yet.
@@ -44,6 +44,17 @@ CUDASIM_API int stream_device(cudaStream_t stream);
 // of `devices` is accessible. An exception becomes a fault of the device.
 CUDASIM_API cudaError_t enqueue(cudaStream_t stream, const char *what, std::function<void()> work,
                                 const std::vector<int> &devices = {});
+
+// Submits work that is done only when the kernels of other streams take part, as NCCL's are: it occupies its stream until
+// over(there) returns true, whether anything ever makes it so or not, and then runs. `there` says whether the streams of
+// `peers` have come to these events. over takes no lock, and is not asked any more when the device has failed. A caller who
+// waits for the work lets those streams advance, because nothing runs on its own.
+CUDASIM_API cudaError_t enqueue_waiting(cudaStream_t stream, const char *what, std::function<bool(bool there)> over,
+                                        const std::vector<cudaEvent_t> &peers, std::function<void()> work,
+                                        const std::vector<int> &devices);
+
+// Whether a kernel or a copy on the device has failed since it was reset.
+CUDASIM_API bool has_failed(int device);
 
 // The classification of an address.
 struct Place {

@@ -29,7 +29,8 @@ class OnDevice {
     }
     ~OnDevice() {
         cudasim::cudaSetDevice(device_);
-        MUST(cudasim::cudaFree(address_));
+        const cudasim::cudaError_t status = cudasim::cudaFree(address_);
+        CHECK(status == cudasim::cudaSuccess || cudasim::has_failed(device_), "%s", cudasim::cudaGetErrorString(status));
     }
     OnDevice(const OnDevice &) = delete;
     OnDevice &operator=(const OnDevice &) = delete;

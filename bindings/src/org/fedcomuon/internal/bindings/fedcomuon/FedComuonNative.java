@@ -784,6 +784,68 @@ public class FedComuonNative extends FedComuonNative$shared {
         }
     }
 
+    private static class fcm_query {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_query");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_query(fcm_context *context, int32_t *done, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_query$descriptor() {
+        return fcm_query.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_query(fcm_context *context, int32_t *done, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_query$handle() {
+        return fcm_query.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_query(fcm_context *context, int32_t *done, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_query$address() {
+        return fcm_query.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_query(fcm_context *context, int32_t *done, fcm_error *error)
+     * }
+     */
+    public static int fcm_query(MemorySegment context, MemorySegment done, MemorySegment error) {
+        var mh$ = fcm_query.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_query", context, done, error);
+            }
+            return (int)mh$.invokeExact(context, done, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class fcm_context_stream {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             FedComuonNative.C_INT,
@@ -839,6 +901,69 @@ public class FedComuonNative extends FedComuonNative$shared {
                 traceDowncall("fcm_context_stream", context, stream, error);
             }
             return (int)mh$.invokeExact(context, stream, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_context_reaches {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_context_reaches");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_context_reaches(fcm_context *context, fcm_context *other, int32_t *reaches, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_context_reaches$descriptor() {
+        return fcm_context_reaches.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_context_reaches(fcm_context *context, fcm_context *other, int32_t *reaches, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_context_reaches$handle() {
+        return fcm_context_reaches.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_context_reaches(fcm_context *context, fcm_context *other, int32_t *reaches, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_context_reaches$address() {
+        return fcm_context_reaches.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_context_reaches(fcm_context *context, fcm_context *other, int32_t *reaches, fcm_error *error)
+     * }
+     */
+    public static int fcm_context_reaches(MemorySegment context, MemorySegment other, MemorySegment reaches, MemorySegment error) {
+        var mh$ = fcm_context_reaches.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_context_reaches", context, other, reaches, error);
+            }
+            return (int)mh$.invokeExact(context, other, reaches, error);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {
@@ -2780,6 +2905,73 @@ public class FedComuonNative extends FedComuonNative$shared {
                 traceDowncall("fcm_average", context, clients, n, weights, x, x_stride, error);
             }
             return (int)mh$.invokeExact(context, clients, n, weights, x, x_stride, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_average_rows {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_average_rows");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_average_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights, const float *const *rows, int64_t target_count, float *const *targets, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_average_rows$descriptor() {
+        return fcm_average_rows.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_average_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights, const float *const *rows, int64_t target_count, float *const *targets, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_average_rows$handle() {
+        return fcm_average_rows.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_average_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights, const float *const *rows, int64_t target_count, float *const *targets, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_average_rows$address() {
+        return fcm_average_rows.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_average_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights, const float *const *rows, int64_t target_count, float *const *targets, fcm_error *error)
+     * }
+     */
+    public static int fcm_average_rows(MemorySegment context, long clients, long n, MemorySegment weights, MemorySegment rows, long target_count, MemorySegment targets, MemorySegment error) {
+        var mh$ = fcm_average_rows.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_average_rows", context, clients, n, weights, rows, target_count, targets, error);
+            }
+            return (int)mh$.invokeExact(context, clients, n, weights, rows, target_count, targets, error);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {

@@ -23,6 +23,15 @@ public class NcclNative extends NcclNative$shared {
     static final SymbolLookup SYMBOL_LOOKUP = SymbolLookup.loaderLookup()
             .or(Linker.nativeLinker().defaultLookup());
 
+    private static final int NCCL_CONFIG_VERSION = (int)21400L;
+    /**
+     * {@snippet lang=c :
+     * #define NCCL_CONFIG_VERSION 21400
+     * }
+     */
+    public static int NCCL_CONFIG_VERSION() {
+        return NCCL_CONFIG_VERSION;
+    }
     private static final int ncclSuccess = (int)0L;
     /**
      * {@snippet lang=c :
@@ -312,15 +321,13 @@ public class NcclNative extends NcclNative$shared {
         }
     }
 
-    private static class ncclCommInitAll {
+    private static class ncclGetUniqueId {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
-            NcclNative.C_INT,
-            NcclNative.C_POINTER,
             NcclNative.C_INT,
             NcclNative.C_POINTER
         );
 
-        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ncclCommInitAll");
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ncclGetUniqueId");
 
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
@@ -328,45 +335,170 @@ public class NcclNative extends NcclNative$shared {
     /**
      * Function descriptor for:
      * {@snippet lang=c :
-     * int ncclCommInitAll(void **communicators, int count, const int *devices)
+     * int ncclGetUniqueId(ncclUniqueId *id)
      * }
      */
-    public static FunctionDescriptor ncclCommInitAll$descriptor() {
-        return ncclCommInitAll.DESC;
+    public static FunctionDescriptor ncclGetUniqueId$descriptor() {
+        return ncclGetUniqueId.DESC;
     }
 
     /**
      * Downcall method handle for:
      * {@snippet lang=c :
-     * int ncclCommInitAll(void **communicators, int count, const int *devices)
+     * int ncclGetUniqueId(ncclUniqueId *id)
      * }
      */
-    public static MethodHandle ncclCommInitAll$handle() {
-        return ncclCommInitAll.HANDLE;
+    public static MethodHandle ncclGetUniqueId$handle() {
+        return ncclGetUniqueId.HANDLE;
     }
 
     /**
      * Address for:
      * {@snippet lang=c :
-     * int ncclCommInitAll(void **communicators, int count, const int *devices)
+     * int ncclGetUniqueId(ncclUniqueId *id)
      * }
      */
-    public static MemorySegment ncclCommInitAll$address() {
-        return ncclCommInitAll.ADDR;
+    public static MemorySegment ncclGetUniqueId$address() {
+        return ncclGetUniqueId.ADDR;
     }
 
     /**
      * {@snippet lang=c :
-     * int ncclCommInitAll(void **communicators, int count, const int *devices)
+     * int ncclGetUniqueId(ncclUniqueId *id)
      * }
      */
-    public static int ncclCommInitAll(MemorySegment communicators, int count, MemorySegment devices) {
-        var mh$ = ncclCommInitAll.HANDLE;
+    public static int ncclGetUniqueId(MemorySegment id) {
+        var mh$ = ncclGetUniqueId.HANDLE;
         try {
             if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommInitAll", communicators, count, devices);
+                traceDowncall("ncclGetUniqueId", id);
             }
-            return (int)mh$.invokeExact(communicators, count, devices);
+            return (int)mh$.invokeExact(id);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclCommInitRankConfig {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            NcclNative.C_INT,
+            NcclNative.C_POINTER,
+            NcclNative.C_INT,
+            ncclUniqueId.layout(),
+            NcclNative.C_INT,
+            NcclNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ncclCommInitRankConfig");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int ncclCommInitRankConfig(void **communicator, int ranks, ncclUniqueId id, int rank, ncclConfig *config)
+     * }
+     */
+    public static FunctionDescriptor ncclCommInitRankConfig$descriptor() {
+        return ncclCommInitRankConfig.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int ncclCommInitRankConfig(void **communicator, int ranks, ncclUniqueId id, int rank, ncclConfig *config)
+     * }
+     */
+    public static MethodHandle ncclCommInitRankConfig$handle() {
+        return ncclCommInitRankConfig.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int ncclCommInitRankConfig(void **communicator, int ranks, ncclUniqueId id, int rank, ncclConfig *config)
+     * }
+     */
+    public static MemorySegment ncclCommInitRankConfig$address() {
+        return ncclCommInitRankConfig.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int ncclCommInitRankConfig(void **communicator, int ranks, ncclUniqueId id, int rank, ncclConfig *config)
+     * }
+     */
+    public static int ncclCommInitRankConfig(MemorySegment communicator, int ranks, MemorySegment id, int rank, MemorySegment config) {
+        var mh$ = ncclCommInitRankConfig.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclCommInitRankConfig", communicator, ranks, id, rank, config);
+            }
+            return (int)mh$.invokeExact(communicator, ranks, id, rank, config);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclCommGetAsyncError {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            NcclNative.C_INT,
+            NcclNative.C_POINTER,
+            NcclNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ncclCommGetAsyncError");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int ncclCommGetAsyncError(void *communicator, int *result)
+     * }
+     */
+    public static FunctionDescriptor ncclCommGetAsyncError$descriptor() {
+        return ncclCommGetAsyncError.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int ncclCommGetAsyncError(void *communicator, int *result)
+     * }
+     */
+    public static MethodHandle ncclCommGetAsyncError$handle() {
+        return ncclCommGetAsyncError.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int ncclCommGetAsyncError(void *communicator, int *result)
+     * }
+     */
+    public static MemorySegment ncclCommGetAsyncError$address() {
+        return ncclCommGetAsyncError.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int ncclCommGetAsyncError(void *communicator, int *result)
+     * }
+     */
+    public static int ncclCommGetAsyncError(MemorySegment communicator, MemorySegment result) {
+        var mh$ = ncclCommGetAsyncError.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclCommGetAsyncError", communicator, result);
+            }
+            return (int)mh$.invokeExact(communicator, result);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {
@@ -494,122 +626,6 @@ public class NcclNative extends NcclNative$shared {
         }
     }
 
-    private static class ncclGroupStart {
-        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
-            NcclNative.C_INT    );
-
-        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ncclGroupStart");
-
-        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
-    }
-
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * int ncclGroupStart()
-     * }
-     */
-    public static FunctionDescriptor ncclGroupStart$descriptor() {
-        return ncclGroupStart.DESC;
-    }
-
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * int ncclGroupStart()
-     * }
-     */
-    public static MethodHandle ncclGroupStart$handle() {
-        return ncclGroupStart.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * int ncclGroupStart()
-     * }
-     */
-    public static MemorySegment ncclGroupStart$address() {
-        return ncclGroupStart.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * int ncclGroupStart()
-     * }
-     */
-    public static int ncclGroupStart() {
-        var mh$ = ncclGroupStart.HANDLE;
-        try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclGroupStart");
-            }
-            return (int)mh$.invokeExact();
-        } catch (Error | RuntimeException ex) {
-           throw ex;
-        } catch (Throwable ex$) {
-           throw new AssertionError("should not reach here", ex$);
-        }
-    }
-
-    private static class ncclGroupEnd {
-        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
-            NcclNative.C_INT    );
-
-        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ncclGroupEnd");
-
-        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
-    }
-
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * int ncclGroupEnd()
-     * }
-     */
-    public static FunctionDescriptor ncclGroupEnd$descriptor() {
-        return ncclGroupEnd.DESC;
-    }
-
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * int ncclGroupEnd()
-     * }
-     */
-    public static MethodHandle ncclGroupEnd$handle() {
-        return ncclGroupEnd.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * int ncclGroupEnd()
-     * }
-     */
-    public static MemorySegment ncclGroupEnd$address() {
-        return ncclGroupEnd.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * int ncclGroupEnd()
-     * }
-     */
-    public static int ncclGroupEnd() {
-        var mh$ = ncclGroupEnd.HANDLE;
-        try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclGroupEnd");
-            }
-            return (int)mh$.invokeExact();
-        } catch (Error | RuntimeException ex) {
-           throw ex;
-        } catch (Throwable ex$) {
-           throw new AssertionError("should not reach here", ex$);
-        }
-    }
-
     private static class ncclAllReduce {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             NcclNative.C_INT,
@@ -675,71 +691,14 @@ public class NcclNative extends NcclNative$shared {
            throw new AssertionError("should not reach here", ex$);
         }
     }
-
-    private static class ncclBroadcast {
-        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
-            NcclNative.C_INT,
-            NcclNative.C_POINTER,
-            NcclNative.C_POINTER,
-            NcclNative.C_LONG,
-            NcclNative.C_INT,
-            NcclNative.C_INT,
-            NcclNative.C_POINTER,
-            NcclNative.C_POINTER
-        );
-
-        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ncclBroadcast");
-
-        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
-    }
-
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * int ncclBroadcast(const void *send, void *receive, unsigned long count, int type, int root, void *communicator, void *stream)
-     * }
-     */
-    public static FunctionDescriptor ncclBroadcast$descriptor() {
-        return ncclBroadcast.DESC;
-    }
-
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * int ncclBroadcast(const void *send, void *receive, unsigned long count, int type, int root, void *communicator, void *stream)
-     * }
-     */
-    public static MethodHandle ncclBroadcast$handle() {
-        return ncclBroadcast.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * int ncclBroadcast(const void *send, void *receive, unsigned long count, int type, int root, void *communicator, void *stream)
-     * }
-     */
-    public static MemorySegment ncclBroadcast$address() {
-        return ncclBroadcast.ADDR;
-    }
-
+    private static final int NCCL_CONFIG_MAGIC = (int)3405692655L;
     /**
      * {@snippet lang=c :
-     * int ncclBroadcast(const void *send, void *receive, unsigned long count, int type, int root, void *communicator, void *stream)
+     * #define NCCL_CONFIG_MAGIC 3405692655
      * }
      */
-    public static int ncclBroadcast(MemorySegment send, MemorySegment receive, long count, int type, int root, MemorySegment communicator, MemorySegment stream) {
-        var mh$ = ncclBroadcast.HANDLE;
-        try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclBroadcast", send, receive, count, type, root, communicator, stream);
-            }
-            return (int)mh$.invokeExact(send, receive, count, type, root, communicator, stream);
-        } catch (Error | RuntimeException ex) {
-           throw ex;
-        } catch (Throwable ex$) {
-           throw new AssertionError("should not reach here", ex$);
-        }
+    public static int NCCL_CONFIG_MAGIC() {
+        return NCCL_CONFIG_MAGIC;
     }
 }
 

@@ -2,15 +2,13 @@ package org.fedcomuon.bench;
 
 /**
  * The mean of a variable over all clients as work for one of the devices. A device that has all clients needs one
- * launch. Otherwise it gathers its section of the variable in chunks from all devices, and copies the other sections.
- * Copies and sums overlap on a device; here their times are added.
+ * launch. Otherwise it reads its section of the variable of every client where it is, and writes the mean to the first
+ * client of each device, from where each copies it to its others.
+ *
+ * <p>GPUs without peer access, such as the RTX 4090, copy the sections instead. The same bytes go over the link; the
+ * copies within a GPU and their launches come on top and are not counted here.
  */
 final class ExchangeWork {
-    // The sizes that the federation uses.
-    private static final long SLOT_BYTES = 32 << 20;
-    private static final long CHUNKS = 8;
-    private static final long LEAST_CHUNK = 1 << 14;
-
     private ExchangeWork() {}
 
     /** Returns the work for the mean of {@code n} elements per client. */
@@ -21,15 +19,11 @@ final class ExchangeWork {
         int own = Math.ceilDiv(clients, devices);
         int others = clients - own;
         long stretch = Math.ceilDiv(n, devices);
-        long fits = SLOT_BYTES / Float.BYTES / clients;
-        long chunk = Math.min(fits, Math.max(LEAST_CHUNK, Math.ceilDiv(stretch, CHUNKS)));
-        long chunks = Math.ceilDiv(stretch, chunk);
+        // What it reads of the others, and what they write here.
+        double link = 4.0 * stretch * others + 4.0 * (n - stretch);
         return WorkList.of(
-                KernelWork.of("copy", chunks * own, 0, 8.0 * stretch * own),
-                KernelWork.fromPeer("copy from another GPU", chunks * others, 4.0 * stretch * others),
-                KernelWork.of("fcm_k_average", chunks, 3.0 * stretch * clients, 8.0 * stretch * clients),
-                KernelWork.of("copy", chunks + 1, 0, 2 * 8.0 * stretch),
-                KernelWork.fromPeer("copy from another GPU", devices - 1L, 4.0 * (n - stretch)),
+                KernelWork.overLink(
+                        "fcm_k_average_rows", 3.0 * stretch * clients, 4.0 * stretch * (clients + devices), link),
                 KernelWork.of("fcm_k_ema", own > 1 ? 1 : 0, 0, 4.0 * n * (2 * (own - 1) + 1)));
     }
 }

@@ -53,9 +53,9 @@ record KernelWork(
         return new KernelWork(name, 1, 0, 0, bytes, 0, bytes, false, 0);
     }
 
-    /** Returns the work of copies from another GPU. */
-    static KernelWork fromPeer(String name, long launches, double bytes) {
-        return new KernelWork(name, launches, 0, 0, bytes, bytes, 0, false, 0);
+    /** Returns the work of a kernel that reads the memory of other GPUs. */
+    static KernelWork overLink(String name, double flops, double bytes, double linkBytes) {
+        return new KernelWork(name, 1, flops, 0, bytes, linkBytes, 0, false, 0);
     }
 
     /** Returns work that is almost only a launch, such as a fill of a few bytes or a copy of a result to the host. */

@@ -207,7 +207,7 @@ class GpuModelTest {
         assertThat(WorkList.of(product).bound(gpu, false)).isEqualTo(KernelWork.Bound.COMPUTE);
         assertThat(product.busy(gpu, false)).isEqualTo(1e12 / 19.5e12);
         assertThat(product.busy(gpu, true)).isEqualTo(1e12 / 156e12);
-        assertThat(WorkList.of(KernelWork.fromPeer("average", 1, 1e9)).bound(gpu, false))
+        assertThat(WorkList.of(KernelWork.overLink("average", 0, 1e9, 1e9)).bound(gpu, false))
                 .isEqualTo(KernelWork.Bound.LINK);
     }
 

@@ -1,6 +1,7 @@
 package org.fedcomuon.device;
 
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.Optional;
 import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
 
@@ -217,6 +218,21 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
      * @param weights one per client, not negative, with a positive sum
      */
     void average(Batch x, double[] weights);
+
+    /**
+     * Replaces every target by the weighted mean of the rows, summed as in {@link #average(Batch, double[])}. Rows and
+     * targets are single vectors of one length, and may be on other devices that this one {@linkplain #reaches
+     * reaches}; the caller orders this with their work by {@link StreamEvent}s. A target may be one of the rows.
+     *
+     * @param weights one per row, not negative, with a positive sum
+     */
+    void average(List<Batch> rows, double[] weights, List<Batch> targets);
+
+    /**
+     * Returns whether operations of this device can read and write the memory of {@code other}: GPUs with peer access,
+     * and all devices on the CPU. May be called while the thread of the other device uses it.
+     */
+    boolean reaches(Device other);
 
     /** Computes {@code w -= eta m}. */
     void vectorStep(double eta, Batch m, Batch w);

@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.ref.Cleaner;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import org.fedcomuon.internal.StreamTriad;
@@ -128,6 +129,13 @@ final class NativeDevice implements Device, StreamTriad {
 
     DeviceMemory memory() {
         return memory;
+    }
+
+    /** Returns whether everything that the device has been given is done, without waiting. */
+    boolean isDone() {
+        MemorySegment done = answer; // of a pointer, which has room for an int
+        calls.check(FedComuonNative.fcm_query(context(), done, calls.error()), "fcm_query");
+        return done.get(FedComuonNative.C_INT, 0) != 0;
     }
 
     boolean isClosed() {
@@ -589,12 +597,62 @@ final class NativeDevice implements Device, StreamTriad {
             throw new DeviceException.InvalidOperand("%d weights for the %d clients of %s"
                     .formatted(clientWeights.length, x.clients(), x.buffer().label()));
         }
+        average(x, hostWeights(clientWeights));
+    }
+
+    private MemorySegment hostWeights(double[] clientWeights) {
         context(); // the weights are the owner's too
         if (weights.byteSize() < 8L * clientWeights.length) {
             weights = Arena.ofAuto().allocate(ValueLayout.JAVA_DOUBLE, clientWeights.length);
         }
         MemorySegment.copy(clientWeights, 0, weights, ValueLayout.JAVA_DOUBLE, 0, clientWeights.length);
-        average(x, weights);
+        return weights;
+    }
+
+    @Override
+    public void average(List<Batch> rows, double[] clientWeights, List<Batch> targets) {
+        if (clientWeights.length != rows.size() || rows.isEmpty()) {
+            throw new DeviceException.InvalidOperand(
+                    "%d weights for %d rows".formatted(clientWeights.length, rows.size()));
+        }
+        long length = rows.getFirst().length();
+        try (Arena local = Arena.ofConfined()) {
+            calls.check(
+                    FedComuonNative.fcm_average_rows(
+                            context(),
+                            rows.size(),
+                            length,
+                            hostWeights(clientWeights),
+                            addresses(local, rows, length),
+                            targets.size(),
+                            addresses(local, targets, length),
+                            calls.error()),
+                    "fcm_average_rows");
+        }
+    }
+
+    /** Returns a table of the addresses of vectors, on whichever devices they are. */
+    private static MemorySegment addresses(Arena arena, List<Batch> vectors, long length) {
+        MemorySegment table = arena.allocate(ValueLayout.ADDRESS, vectors.size());
+        for (int i = 0; i < vectors.size(); i++) {
+            Batch vector = vectors.get(i);
+            if (vector.clients() != 1 || vector.length() != length) {
+                throw new DeviceException.InvalidOperand("%s: %d vectors of %d elements, not one of %d"
+                        .formatted(vector.buffer().label(), vector.clients(), vector.length(), length));
+            }
+            table.setAtIndex(
+                    ValueLayout.ADDRESS, i, ((NativeDevice) vector.buffer().device()).at(vector));
+        }
+        return table;
+    }
+
+    @Override
+    public boolean reaches(Device other) {
+        calls.check(
+                FedComuonNative.fcm_context_reaches(
+                        context(), ((NativeDevice) other).memory.context(), answer, calls.error()),
+                "fcm_context_reaches");
+        return answer.get(FedComuonNative.C_INT, 0) != 0;
     }
 
     private void average(Batch x, MemorySegment clientWeights) {

@@ -22,7 +22,7 @@ sealed interface Averaging extends AutoCloseable permits OrderedAveraging, NcclA
     /** Waits for asynchronous work, whether it succeeded or failed. */
     void drain();
 
-    /** Releases what the devices share, when all have drained. */
+    /** Releases what depends on the other devices, when all have drained. */
     void disband();
 
     @Override

@@ -44,6 +44,11 @@ final class DeviceBarrier {
         }
     }
 
+    /** Returns whether a device has failed. */
+    synchronized boolean isAborted() {
+        return aborted;
+    }
+
     synchronized void abort() {
         aborted = true;
         notifyAll();

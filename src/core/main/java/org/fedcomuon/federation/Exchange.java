@@ -38,8 +38,8 @@ final class Exchange implements Method.Server, AutoCloseable {
                 ? new ClusterAveraging(setup.cluster().get(), shared, clients, monitor, setup.fingerprint())
                 : switch (setup.exchange()) {
                     case ORDERED ->
-                        new OrderedAveraging(shared, self, clients, setup.placement(), setup.exchangeChunk());
-                    case NCCL -> new NcclAveraging(shared, self, clients);
+                        OrderedAveraging.of(shared, self, clients, setup.placement(), setup.exchangeChunk());
+                    case NCCL -> new NcclAveraging(shared, self, clients, setup.ncclTimeout());
                 };
     }
 

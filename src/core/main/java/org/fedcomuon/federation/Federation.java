@@ -1,6 +1,7 @@
 package org.fedcomuon.federation;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -13,6 +14,7 @@ import java.util.stream.IntStream;
 import org.fedcomuon.cluster.Cluster;
 import org.fedcomuon.cluster.MemberFailedException;
 import org.fedcomuon.device.DeviceException;
+import org.fedcomuon.device.NcclGroup;
 import org.fedcomuon.format.SafetensorsFile;
 import org.fedcomuon.method.ClientFault;
 import org.fedcomuon.method.ClientFaultException;
@@ -235,6 +237,7 @@ public final class Federation {
         private double @Nullable [] speeds;
         private ExchangeKind exchange = ExchangeKind.ORDERED;
         private long exchangeChunk;
+        private Duration ncclTimeout = NcclGroup.defaultTimeLimit();
         private int threads = Runtime.getRuntime().availableProcessors();
         private int workers = threads;
         private long iterations;
@@ -303,7 +306,19 @@ public final class Federation {
             return this;
         }
 
-        /** Sets the elements that an exchange between devices takes at a time; 0 to choose by size. For tests. */
+        /**
+         * Sets how long a device waits for the others in an exchange by {@link ExchangeKind#NCCL}; a run in which one
+         * does not come fails then. The default is {@link NcclGroup#defaultTimeLimit}.
+         */
+        public Builder ncclTimeout(Duration value) {
+            ncclTimeout = value;
+            return this;
+        }
+
+        /**
+         * Makes devices copy values in an exchange even if they reach each other's memory, so many elements at a time;
+         * 0 to choose by the devices and by size. For tests.
+         */
         Builder exchangeChunk(long elements) {
             exchangeChunk = elements;
             return this;
@@ -493,6 +508,7 @@ public final class Federation {
                             Placement.of(costs, pace),
                             exchange,
                             exchangeChunk,
+                            ncclTimeout,
                             threads,
                             workers,
                             iterations,

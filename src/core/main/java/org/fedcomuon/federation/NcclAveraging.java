@@ -1,5 +1,6 @@
 package org.fedcomuon.federation;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import org.fedcomuon.device.Batch;
@@ -7,6 +8,7 @@ import org.fedcomuon.device.Buffer;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.ElementType;
+import org.fedcomuon.device.NcclGroup;
 import org.fedcomuon.device.NcclMean;
 import org.fedcomuon.method.Clients;
 import org.fedcomuon.method.Variable;
@@ -14,17 +16,15 @@ import org.fedcomuon.method.Variable;
 /** Means by NCCL: each device sums its own clients, and NCCL adds up the sums of the devices. */
 final class NcclAveraging implements Averaging {
     private final SharedState shared;
-    private final int self;
     private final Clients clients;
     private final Device device;
     private final NcclMean nccl;
     private final double[] ownWeights;
     private Buffer sum;
 
-    /** All devices are here before any returns. */
-    NcclAveraging(SharedState shared, int self, Clients clients) {
+    /** All devices are here before any returns, and all fail when one does. */
+    NcclAveraging(SharedState shared, int self, Clients clients, Duration timeLimit) {
         this.shared = shared;
-        this.self = self;
         this.clients = clients;
         device = clients.device();
         ownWeights = new double[clients.count()];
@@ -33,13 +33,19 @@ final class NcclAveraging implements Averaging {
             shared.opened[self] = device;
             shared.barrier.await();
             if (self == 0) {
-                shared.nccl = NcclMean.of(List.of(shared.opened));
+                shared.nccl = NcclGroup.of(List.of(shared.opened), timeLimit);
             }
             shared.barrier.await();
-            nccl = Objects.requireNonNull(shared.nccl);
+            nccl = Objects.requireNonNull(shared.nccl).join(device);
         } catch (RuntimeException e) {
             sum.close();
-            disband(); // no device uses it: all are needed to get this far
+            throw e;
+        }
+        try {
+            shared.barrier.await();
+        } catch (RuntimeException e) {
+            nccl.abandon();
+            sum.close();
             throw e;
         }
     }
@@ -72,8 +78,6 @@ final class NcclAveraging implements Averaging {
             device.average(rows, ownWeights);
             device.ema(Math.min(1, here / all), rows.client(0), one);
         }
-        device.synchronize(); // what fails does so here, where no device waits within NCCL for this one
-        shared.barrier.await();
         nccl.sum(one);
         device.ema(1, new Batch(sum, 0, clients.count(), length, clients.count() == 1 ? length : 0), rows);
     }
@@ -83,8 +87,12 @@ final class NcclAveraging implements Averaging {
         return "%s (%s)".formatted(Federation.ExchangeKind.NCCL, nccl.title());
     }
 
+    /** Before the device is waited for, which would not return while a kernel of NCCL waits for another that failed. */
     @Override
     public void drain() {
+        if (shared.barrier.isAborted()) {
+            nccl.abandon();
+        }
         try {
             device.synchronize();
         } catch (DeviceException e) {
@@ -94,10 +102,7 @@ final class NcclAveraging implements Averaging {
 
     @Override
     public void disband() {
-        NcclMean nccl = shared.nccl;
-        if (self == 0 && nccl != null) {
-            nccl.close();
-        }
+        nccl.close();
     }
 
     @Override

@@ -1,182 +1,103 @@
 package org.fedcomuon.federation;
 
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import java.util.Deque;
-import java.util.List;
 import org.fedcomuon.device.Batch;
 import org.fedcomuon.device.Buffer;
-import org.fedcomuon.device.CopyStream;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.DeviceException;
-import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.StreamEvent;
 import org.fedcomuon.method.Clients;
 import org.fedcomuon.method.Variable;
 
 /**
- * Means summed in client order: each device computes its own stretch of a variable over all clients, and the others
- * copy it. So the bits are those that one device would get.
+ * Means summed in client order: each device computes its own stretch of a variable over all clients. So the bits are
+ * those that one device would get. The subclasses differ in how a device gets at the values of the others.
  *
- * <p>A stretch is gathered in chunks, into two slots in turn: while one chunk is summed, the next is copied beside it.
- * The devices meet on the host only to say that everything has been given out; what has to wait for what, the devices
- * know by marks.
+ * <p>The devices meet on the host only to say that everything has been given out; what has to wait for what, the
+ * devices know by events.
  */
-final class OrderedAveraging implements Averaging {
-    private static final int SLOTS = 2;
-    private static final long SLOT_BYTES = 32 << 20;
-    /** More chunks than this give no more overlap worth having. */
-    private static final long CHUNKS = 8;
-    /** Elements; below, starting a copy takes longer than the copy. */
-    private static final long LEAST_CHUNK = 1 << 14;
-
-    private final SharedState shared;
-    private final int self;
-    private final Clients clients;
-    private final Device device;
-    private final Placement placement;
-    private final long mostChunk;
+abstract sealed class OrderedAveraging implements Averaging permits DirectAveraging, StagedAveraging {
+    final SharedState shared;
+    final int self;
+    final Clients clients;
+    final Device device;
+    final Placement placement;
     private final Deque<AutoCloseable> owned = new ArrayDeque<>();
-    private final CopyStream stream;
     private final StreamEvent ready; // what is posted has been computed
-    private final StreamEvent gathered; // the stream has read what it needs of everybody's
-    private final StreamEvent summed; // the stretch is computed
-    private final StreamEvent taken; // all stretches have arrived here
-    private final StreamEvent[] filled = new StreamEvent[SLOTS];
-    private final StreamEvent[] free = new StreamEvent[SLOTS];
-    private final Buffer[] slots = new Buffer[SLOTS];
-    private Buffer stretch;
+    final StreamEvent summed; // the stretch is computed
 
-    /** @param mostChunk elements; 0 to choose by size */
-    OrderedAveraging(SharedState shared, int self, Clients clients, Placement placement, long mostChunk) {
+    OrderedAveraging(SharedState shared, int self, Clients clients, Placement placement) {
         this.shared = shared;
         this.self = self;
         this.clients = clients;
         this.device = clients.device();
         this.placement = placement;
-        this.mostChunk = mostChunk;
-        try {
-            stream = own(device.copyStream());
-            ready = own(device.event());
-            gathered = own(stream.event());
-            summed = own(device.event());
-            taken = own(stream.event());
-            for (int slot = 0; slot < SLOTS; slot++) {
-                filled[slot] = own(stream.event());
-                free[slot] = own(device.event());
-                slots[slot] = device.allocate("a chunk of all clients", ElementType.FLOAT32, 0);
-            }
-            stretch = device.allocate("a stretch of the mean", ElementType.FLOAT32, 0);
-        } catch (RuntimeException e) {
-            close();
-            throw e;
-        }
+        ready = own(device.event());
+        summed = own(device.event());
         shared.ordered[self] = this;
     }
 
-    private <T extends AutoCloseable> T own(T resource) {
+    /**
+     * Returns the faster of both: direct if every device reaches the memory of every other, else staged. All devices
+     * are here before any returns.
+     *
+     * @param mostChunk elements, to stage in chunks of at most so many; 0 to choose by the devices and by size
+     */
+    static OrderedAveraging of(SharedState shared, int self, Clients clients, Placement placement, long mostChunk) {
+        shared.opened[self] = clients.device();
+        shared.barrier.await();
+        boolean all = Arrays.stream(shared.opened).allMatch(clients.device()::reaches);
+        shared.reaches[self] = all && mostChunk == 0;
+        shared.barrier.await();
+        for (boolean one : shared.reaches) {
+            if (!one) {
+                return new StagedAveraging(shared, self, clients, placement, mostChunk);
+            }
+        }
+        return new DirectAveraging(shared, self, clients, placement);
+    }
+
+    final <T extends AutoCloseable> T own(T resource) {
         owned.push(resource);
         return resource;
     }
 
     @Override
-    public void post(Variable... posted) {
+    public final void post(Variable... posted) {
         shared.posted[self] = posted;
         ready.record();
         shared.barrier.await();
     }
 
+    /** Returns the event after which the posted variables of a device may be read. */
+    final StreamEvent ready(int other) {
+        return shared.ordered[other].ready;
+    }
+
     @Override
-    public void average(int i, Variable variable) {
+    public final void average(int i, Variable variable) {
         if (shared.devices() == 1) {
             device.average(variable.buffer().batch(clients.count(), variable.length()), shared.weights);
             return;
         }
-        gather(i, variable.length());
+        sum(i, variable.length());
         shared.barrier.await(); // every device has given out its copies and sums
         spread(variable);
         shared.barrier.await(); // and has looked at everybody's events and stretch
     }
 
-    private void gather(int i, long length) {
-        long from = start(length, self);
-        long size = start(length, self + 1) - from;
-        for (OrderedAveraging other : shared.ordered) {
-            stream.await(other.ready);
-            device.await(other.taken); // of the previous exchange: no device reads the stretch any more
-        }
-        long chunk = chunk(size);
-        makeRoom(size, chunk);
-        long chunks = Math.ceilDiv(size, chunk);
-        for (long c = 0; c <= chunks; c++) {
-            if (c < chunks) {
-                fill((int) (c % SLOTS), i, length, from + c * chunk, Math.min(chunk, size - c * chunk));
-            }
-            if (c > 0) {
-                long at = (c - 1) * chunk;
-                sum((int) ((c - 1) % SLOTS), at, Math.min(chunk, size - at));
-            }
-        }
-        gathered.record();
-        summed.record();
-    }
+    /** Computes the stretch of this device, of the {@code i}-th variable that was posted. */
+    abstract void sum(int i, long length);
 
-    private long chunk(long size) {
-        if (mostChunk > 0) {
-            return mostChunk;
-        }
-        long fits = SLOT_BYTES / Float.BYTES / shared.weights.length;
-        return Math.max(1, Math.min(fits, Math.max(LEAST_CHUNK, Math.ceilDiv(size, CHUNKS))));
-    }
+    /** Brings the mean to all clients here, when all devices have given out their sums. */
+    abstract void spread(Variable variable);
 
-    private void makeRoom(long size, long chunk) {
-        long capacity = Math.min(size, chunk) * shared.weights.length;
-        for (int slot = 0; slot < SLOTS; slot++) {
-            if (slots[slot].length() < capacity) {
-                slots[slot].close();
-                slots[slot] = device.allocate("a chunk of all clients", ElementType.FLOAT32, capacity);
-                free[slot].record();
-            }
-        }
-        if (stretch.length() < size) {
-            stretch.close();
-            stretch = device.allocate("a stretch of the mean", ElementType.FLOAT32, size);
-        }
-    }
-
-    /** Elements {@code at} to {@code at + count} of every client, in client order, come to a slot. */
-    private void fill(int slot, int i, long length, long at, long count) {
-        stream.await(free[slot]);
-        for (int other = 0; other < shared.devices(); other++) {
-            Buffer source = shared.posted[other][i].buffer();
-            List<Integer> rows = placement.clients().get(other);
-            for (int k = 0; k < rows.size(); k++) {
-                stream.copy(slots[slot], rows.get(k) * count, source, k * length + at, count);
-            }
-        }
-        filled[slot].record();
-    }
-
-    private void sum(int slot, long at, long count) {
-        device.await(filled[slot]);
-        device.average(slots[slot].batch(shared.weights.length, count), shared.weights);
-        stretch.copyFrom(slots[slot], 0, at, count);
-        free[slot].record();
-    }
-
-    /** All stretches come to the first client here, once, and from there to its neighbours. */
-    private void spread(Variable variable) {
+    /** Copies the values of the first client here to all others. */
+    final void spreadFirst(Variable variable) {
         long length = variable.length();
         Buffer values = variable.buffer();
-        for (OrderedAveraging other : shared.ordered) {
-            stream.await(other.gathered); // it has read the values that are to be overwritten
-        }
-        for (int other = 0; other < shared.devices(); other++) {
-            long at = start(length, other);
-            stream.await(shared.ordered[other].summed);
-            stream.copy(values, at, shared.ordered[other].stretch, 0, start(length, other + 1) - at);
-        }
-        taken.record();
-        device.await(taken);
         int others = clients.count() - 1;
         if (others > 0) {
             device.ema(
@@ -187,19 +108,18 @@ final class OrderedAveraging implements Averaging {
     }
 
     /** Returns where the stretch of a device begins. */
-    private long start(long length, int other) {
+    final long start(long length, int other) {
         return length * other / shared.devices();
     }
 
     @Override
-    public String title() {
+    public final String title() {
         return Federation.ExchangeKind.ORDERED.toString();
     }
 
     @Override
     public void drain() {
         try {
-            stream.synchronize();
             device.synchronize();
         } catch (DeviceException e) {
             // The failed call throws, or has thrown.
@@ -207,18 +127,10 @@ final class OrderedAveraging implements Averaging {
     }
 
     @Override
-    public void disband() {}
+    public final void disband() {}
 
     @Override
     public void close() {
-        for (Buffer slot : slots) {
-            if (slot != null) {
-                slot.close();
-            }
-        }
-        if (stretch != null) {
-            stretch.close();
-        }
         while (!owned.isEmpty()) {
             try {
                 owned.pop().close();

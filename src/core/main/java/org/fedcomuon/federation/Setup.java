@@ -3,6 +3,7 @@ package org.fedcomuon.federation;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -26,6 +27,7 @@ record Setup(
         Placement placement,
         Federation.ExchangeKind exchange,
         long exchangeChunk,
+        Duration ncclTimeout,
         int threads,
         int workers,
         long iterations,

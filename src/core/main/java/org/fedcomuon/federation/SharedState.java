@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Phaser;
 import org.fedcomuon.device.Device;
-import org.fedcomuon.device.NcclMean;
+import org.fedcomuon.device.NcclGroup;
 import org.fedcomuon.method.ClientFault;
 import org.fedcomuon.method.Clients;
 import org.fedcomuon.method.Variable;
@@ -26,12 +26,13 @@ final class SharedState {
     final Variable[][] posted; // by device
     final OrderedAveraging[] ordered; // by device
     final Device[] opened; // by device
+    final boolean[] reaches; // by device: whether it reaches the memory of all others
 
     final Optional<DeviceEvaluator> evaluator; // if the devices evaluate
     final double[][] evaluated; // by device: its share of an evaluation
 
     @Nullable
-    NcclMean nccl; // of all devices, made and closed by device 0
+    NcclGroup nccl; // of all devices, made by device 0
 
     final double[] weights; // by client; 0 for one that does not take part
     final double[] losses; // by client; NaN for one that has drawn no sample in this round
@@ -51,6 +52,7 @@ final class SharedState {
         posted = new Variable[devices][];
         ordered = new OrderedAveraging[devices];
         opened = new Device[devices];
+        reaches = new boolean[devices];
         departure = new Phaser(devices);
         weights = new double[clients];
         losses = new double[clients];

@@ -126,31 +126,31 @@ class AveragingGpuIT {
     @Test
     void byNcclItIsTheMeanUpToTheOrderOfTheSum() throws Exception {
         int n = length();
-        try (NcclMean mean = nccl()) {
-            var results = new ArrayList<Future<float[]>>();
-            for (int i = 0; i < 2; i++) {
-                int rank = i;
-                results.add(threads.get(i).submit(() -> {
-                    try (Buffer x = devices.get(rank).allocate("x", ElementType.FLOAT32, n)) {
-                        x.copyIn(0, values(rank, n));
-                        mean.average(x.batch(1, n));
-                        return x.toFloats(0, n);
-                    }
-                }));
-            }
-            float[] first = values(0, n);
-            float[] second = values(1, n);
-            float[] result = results.get(0).get();
-            for (int i = 0; i < n; i++) {
-                assertThat(result[i]).isCloseTo((first[i] + second[i]) / 2, within(1e-6f));
-            }
-            assertThat(results.get(1).get()).isEqualTo(result);
+        NcclGroup group = nccl();
+        var results = new ArrayList<Future<float[]>>();
+        for (int i = 0; i < 2; i++) {
+            int rank = i;
+            results.add(threads.get(i).submit(() -> {
+                try (NcclMean mean = group.join(devices.get(rank));
+                        Buffer x = devices.get(rank).allocate("x", ElementType.FLOAT32, n)) {
+                    x.copyIn(0, values(rank, n));
+                    mean.average(x.batch(1, n));
+                    return x.toFloats(0, n);
+                }
+            }));
         }
+        float[] first = values(0, n);
+        float[] second = values(1, n);
+        float[] result = results.get(0).get();
+        for (int i = 0; i < n; i++) {
+            assertThat(result[i]).isCloseTo((first[i] + second[i]) / 2, within(1e-6f));
+        }
+        assertThat(results.get(1).get()).isEqualTo(result);
     }
 
-    private NcclMean nccl() {
+    private NcclGroup nccl() {
         try {
-            return NcclMean.of(devices);
+            return NcclGroup.of(devices, NcclGroup.defaultTimeLimit());
         } catch (DeviceException.LibraryMissing e) {
             return abort("no NCCL: " + e.getMessage());
         }

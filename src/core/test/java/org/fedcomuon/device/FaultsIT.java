@@ -147,10 +147,11 @@ class FaultsIT {
     @Test
     void ncclThatDoesNotStart() {
         Simulator.inject("nccl", ORDINAL, 1);
-        assertThatThrownBy(() -> NcclMean.of(List.of(device)))
+        NcclGroup group = NcclGroup.of(List.of(device), NcclGroup.defaultTimeLimit());
+        assertThatThrownBy(() -> group.join(device))
                 .isInstanceOf(DeviceException.Fault.class)
-                .hasMessageContaining(NAME)
-                .hasMessageContaining("ncclCommInitAll");
-        NcclMean.of(List.of(device)).close();
+                .hasMessageContaining("%s: joining %s: NCCL says".formatted(NAME, NAME))
+                .hasMessageContaining("injected");
+        NcclGroup.of(List.of(device), NcclGroup.defaultTimeLimit()).join(device).close();
     }
 }

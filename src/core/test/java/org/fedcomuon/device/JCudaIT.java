@@ -124,6 +124,25 @@ class JCudaIT {
                         "cudasim:1: cuBLAS is called through JCuda, because: no libcublas.so.13 or libcublas.so.12 in");
     }
 
+    /** As an installation of CUDA 13 that lacks something: JCuda takes that of CUDA 12. */
+    @Test
+    void whereTheNewerLibraryCannotBeUsedItIsJCudaWithTheOlder() throws Exception {
+        Path older = Simulated.directory("cudasim12");
+        Path newer = Files.createDirectory(directory.resolve("newer"));
+        for (String file : List.of("libcublas.so.13", "libcusolver.so.12")) {
+            Files.copy(older.resolve("libcusolverMg.so.11"), newer.resolve(file)); // it has none of the functions
+        }
+        Run run = run(true, older.toString(), "-Dfedcomuon.cudasim.libraries=" + newer);
+        assertThat(run.first()).contains("through JCuda");
+        assertThat(run.words())
+                .contains("cuBLAS is called through JCuda, because: " + newer.resolve("libcublas.so.13"))
+                .contains("cuSOLVER is called through JCuda, because: " + newer.resolve("libcusolver.so.12"));
+        Run strict = run(
+                true, older.toString(), "-Dfedcomuon.cudasim.libraries=" + newer, "-Dfedcomuon.cuda.binding=panama");
+        assertThat(strict.status()).isEqualTo(1);
+        assertThat(strict.words()).contains("has no matrix library").doesNotContain("through JCuda");
+    }
+
     @Test
     void whatIsMissingIsSaid() throws Exception {
         Path empty = Files.createDirectory(directory.resolve("empty"));

@@ -3,6 +3,7 @@ package org.fedcomuon.device;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -14,16 +15,23 @@ import org.fedcomuon.testing.Simulator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
-/** Means over simulated devices, each with a thread of its own. */
+/** Means over simulated devices, each with a thread of its own, and what becomes of them when a device fails. */
+@Timeout(60)
 class NcclIT {
     private static final int RANKS = 3;
+    private static final Duration SOON = Duration.ofMillis(400);
+    private static final Duration LONG = Duration.ofMinutes(10);
     private static final int LENGTH = 1000;
 
     private final List<ExecutorService> threads = new ArrayList<>();
     private final List<Device> devices = new ArrayList<>();
     private final List<Buffer> vectors = new ArrayList<>();
     private final List<float[]> values = new ArrayList<>();
+    private final List<NcclMean> means = new ArrayList<>();
 
     @BeforeEach
     void open() throws Exception {
@@ -52,6 +60,8 @@ class NcclIT {
             int which = rank;
             on(rank, () -> {
                 Simulator.inject("clear", which, 0);
+                means.get(which).close();
+                devices.get(which).synchronize(); // returns, because no kernel is left waiting
                 vectors.get(which).close();
                 devices.get(which).close();
                 return true;
@@ -65,74 +75,186 @@ class NcclIT {
         return threads.get(rank).submit(body).get();
     }
 
-    private List<Future<float[]>> averages(NcclMean mean) {
-        var results = new ArrayList<Future<float[]>>();
+    /** All devices join a group. */
+    private void join(Duration limit) throws Exception {
+        NcclGroup group = NcclGroup.of(devices, limit);
+        var joined = new ArrayList<Future<NcclMean>>();
         for (int rank = 0; rank < RANKS; rank++) {
             int which = rank;
+            joined.add(threads.get(rank).submit(() -> group.join(devices.get(which))));
+        }
+        for (Future<NcclMean> mean : joined) {
+            means.add(mean.get());
+        }
+    }
+
+    private List<Future<float[]>> averages(int... ranks) {
+        var results = new ArrayList<Future<float[]>>();
+        for (int rank : ranks) {
             results.add(threads.get(rank).submit(() -> {
-                mean.average(vectors.get(which).batch(1, LENGTH));
-                return vectors.get(which).toFloats(0, LENGTH);
+                means.get(rank).average(vectors.get(rank).batch(1, LENGTH));
+                return vectors.get(rank).toFloats(0, LENGTH);
             }));
         }
         return results;
     }
 
-    @Test
-    void everyDeviceGetsTheMeanAndItIsNotThatOfClientOrder() throws Exception {
-        try (var mean = NcclMean.of(devices)) {
-            assertThat(mean.title()).startsWith("NCCL 2.");
-            List<Future<float[]>> results = averages(mean);
-            float[] first = results.getFirst().get();
-            int different = 0;
-            for (int i = 0; i < LENGTH; i++) {
-                float inOrder = (values.get(0)[i] + values.get(1)[i] + values.get(2)[i]) / RANKS;
-                assertThat(first[i]).isCloseTo(inOrder, org.assertj.core.api.Assertions.within(1e-6f));
-                different += first[i] == inOrder ? 0 : 1;
-            }
-            // This is why it is not what a federation does unless asked.
-            assertThat(different).isGreaterThan(LENGTH / 50);
-            for (Future<float[]> result : results) {
-                assertThat(result.get()).isEqualTo(first);
-            }
+    private static DeviceException.Fault fault(Future<?> result) {
+        try {
+            result.get();
+            throw new AssertionError("it did not fail");
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        } catch (ExecutionException e) {
+            assertThat(e.getCause()).isInstanceOf(DeviceException.Fault.class);
+            return (DeviceException.Fault) e.getCause();
         }
     }
 
     @Test
-    void aFailureOnOneDeviceIsTypedAndDoesNotHangTheOthers() throws Exception {
-        try (var mean = NcclMean.of(devices)) {
-            Simulator.inject("nccl", 1, 1);
-            List<Future<float[]>> results = averages(mean);
-            assertThatThrownBy(results.get(1)::get)
-                    .isInstanceOf(ExecutionException.class)
-                    .cause()
-                    .isInstanceOf(DeviceException.Fault.class)
-                    .hasMessageContaining("cudasim:1")
-                    .hasMessageContaining("mean of 1000 elements of vector over cudasim:0,cudasim:1,cudasim:2")
-                    .hasMessageContaining("injected");
-            for (int rank : new int[] {0, 2}) {
-                assertThatThrownBy(results.get(rank)::get).cause().isInstanceOf(DeviceException.Fault.class);
-            }
+    void everyDeviceGetsTheMeanAndItIsNotThatOfClientOrder() throws Exception {
+        join(LONG);
+        assertThat(means.getFirst().title()).startsWith("NCCL 2.");
+        List<Future<float[]>> results = averages(0, 1, 2);
+        float[] first = results.getFirst().get();
+        int different = 0;
+        for (int i = 0; i < LENGTH; i++) {
+            float inOrder = (values.get(0)[i] + values.get(1)[i] + values.get(2)[i]) / RANKS;
+            assertThat(first[i]).isCloseTo(inOrder, org.assertj.core.api.Assertions.within(1e-6f));
+            different += first[i] == inOrder ? 0 : 1;
         }
+        // This is why it is not what a federation does unless asked.
+        assertThat(different).isGreaterThan(LENGTH / 50);
+        for (Future<float[]> result : results) {
+            assertThat(result.get()).isEqualTo(first);
+        }
+    }
+
+    /** The others learn of it from the device that failed, long before the time limit. */
+    @Test
+    void aFailureOnOneDeviceIsTypedAndDoesNotHangTheOthers() throws Exception {
+        join(LONG);
+        Simulator.inject("nccl", 1, 1);
+        List<Future<float[]>> results = averages(0, 1, 2);
+        assertThat(fault(results.get(1)).isElsewhere()).isFalse();
+        assertThat(fault(results.get(1)))
+                .hasMessageContaining("cudasim:1")
+                .hasMessageContaining("mean of 1000 elements of vector over cudasim:0,cudasim:1,cudasim:2")
+                .hasMessageContaining("injected");
+        for (int rank : new int[] {0, 2}) {
+            DeviceException.Fault fault = fault(results.get(rank));
+            assertThat(fault.isElsewhere()).isTrue();
+            assertThat(fault)
+                    .hasMessageContaining("cudasim:" + rank + ": no mean of")
+                    .hasMessageContaining("cudasim:1: mean");
+        }
+        assertThat(fault(averages(2).getFirst())).hasMessageContaining("after a failure");
+    }
+
+    /** NCCL says that all is well, and the kernels of all devices wait for one that does not take part. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 2})
+    void aPeerThatDiesSilentlyIsFoundByTheTimeLimit(int dead) throws Exception {
+        join(SOON);
+        Simulator.inject("nccl-dead", dead, 1);
+        List<Future<float[]>> results = averages(0, 1, 2);
+        for (int rank = 0; rank < RANKS; rank++) {
+            assertThat(fault(results.get(rank))).hasMessageContaining("cudasim:" + rank + ": ");
+        }
+        assertThat(results.stream().map(NcclIT::fault).filter(fault -> !fault.isElsewhere()))
+                .isNotEmpty()
+                .allSatisfy(fault -> assertThat(fault)
+                        .hasMessageContaining("mean of 1000 elements")
+                        .hasMessageContaining("not done after 0.400 s; all devices have called"));
+    }
+
+    @Test
+    void aDeviceThatNeverCallsIsNamed() throws Exception {
+        join(SOON);
+        List<Future<float[]>> results = averages(0, 2);
+        assertThat(results.stream().map(NcclIT::fault))
+                .allSatisfy(fault -> assertThat(fault.isElsewhere()).isTrue())
+                .anySatisfy(fault ->
+                        assertThat(fault).hasMessageEndingWith("not done after 0.400 s; cudasim:1 has not called"));
+        assertThat(fault(averages(1).getFirst())).hasMessageContaining("cudasim:1: no mean of");
+    }
+
+    @Test
+    void aCallThatIsNeverPosted() throws Exception {
+        join(SOON);
+        Simulator.inject("nccl-stuck", 0, 1);
+        assertThat(averages(0, 1, 2))
+                .allSatisfy(result -> assertThat(fault(result)).hasMessageContaining("cudasim:"));
+    }
+
+    /** The call itself has succeeded. */
+    @Test
+    void anAsynchronousErrorEndsTheWaitOfAll() throws Exception {
+        join(LONG);
+        Simulator.inject("nccl-remote", 2, 1);
+        List<Future<float[]>> results = averages(0, 1, 2);
+        assertThat(results.stream().map(NcclIT::fault))
+                .allSatisfy(fault -> assertThat(fault.isElsewhere()).isTrue())
+                .anySatisfy(fault -> assertThat(fault).hasMessageContaining("remote process exited"));
+    }
+
+    @Test
+    void whoGivesUpReleasesTheOthers() throws Exception {
+        join(LONG);
+        List<Future<float[]>> results = averages(0, 2);
+        Thread.sleep(50); // they wait by now, but need not
+        on(1, () -> {
+            means.get(1).abandon();
+            return true;
+        });
+        assertThat(results)
+                .allSatisfy(result -> assertThat(fault(result)).hasMessageContaining("cudasim:1 has given up"));
+    }
+
+    @Test
+    void aDeviceThatDoesNotJoinIsNamed() throws Exception {
+        NcclGroup group = NcclGroup.of(devices, SOON);
+        var results = new ArrayList<Future<NcclMean>>();
+        for (int rank : new int[] {0, 2}) {
+            results.add(threads.get(rank).submit(() -> group.join(devices.get(rank))));
+        }
+        assertThat(results.stream().map(NcclIT::fault))
+                .anySatisfy(fault -> assertThat(fault)
+                        .hasMessageContaining("joining cudasim:0,cudasim:1,cudasim:2: not done")
+                        .hasMessageEndingWith("cudasim:1 has not called"));
+        join(LONG);
     }
 
     @Test
     void devicesThatDoNotGoTogether() throws Exception {
         try (Device cpu = Devices.open("cpu:0")) {
-            assertThatThrownBy(() -> NcclMean.of(List.of(cpu))).isInstanceOf(DeviceException.InvalidOperand.class);
+            assertThatThrownBy(() -> NcclGroup.of(List.of(cpu), LONG))
+                    .isInstanceOf(DeviceException.InvalidOperand.class);
         }
-        assertThatThrownBy(() -> NcclMean.of(List.of(devices.get(0), devices.get(0))))
+        assertThatThrownBy(() -> NcclGroup.of(List.of(devices.get(0), devices.get(0)), LONG))
                 .isInstanceOf(DeviceException.InvalidOperand.class)
-                .hasMessageContaining("NCCL says");
-        var two = NcclMean.of(devices.subList(0, 2));
-        assertThatThrownBy(() -> on(2, () -> {
-                    two.average(vectors.get(2).batch(1, LENGTH));
+                .hasMessageContaining("each GPU once");
+        assertThatThrownBy(() -> NcclGroup.of(devices, Duration.ZERO)).isInstanceOf(IllegalArgumentException.class);
+        NcclGroup two = NcclGroup.of(devices.subList(0, 2), LONG);
+        assertThatThrownBy(() -> on(2, () -> two.join(devices.get(2))))
+                .cause()
+                .hasMessage("cudasim:2 is not one of cudasim:0,cudasim:1");
+        join(LONG);
+        assertThatThrownBy(() -> on(0, () -> {
+                    means.get(0).average(vectors.get(1).batch(1, LENGTH));
                     return true;
                 }))
                 .cause()
-                .hasMessage("cudasim:2 is not one of cudasim:0,cudasim:1");
-        two.close();
-        two.close();
-        assertThatThrownBy(() -> two.average(vectors.get(0).batch(1, LENGTH)))
+                .hasMessage("vector is on cudasim:1, not on cudasim:0");
+        assertThatThrownBy(() -> means.get(0).average(vectors.get(0).batch(1, LENGTH)))
+                .isInstanceOf(WrongThreadException.class);
+        assertThatThrownBy(() -> on(0, () -> {
+                    means.get(0).close();
+                    means.get(0).close();
+                    means.get(0).average(vectors.get(0).batch(1, LENGTH));
+                    return true;
+                }))
+                .cause()
                 .isInstanceOf(IllegalStateException.class);
     }
 }

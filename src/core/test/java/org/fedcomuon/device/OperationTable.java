@@ -151,6 +151,22 @@ final class OperationTable {
                     device.average(x, weights);
                     return eachIsNear(x, k -> mean(weights, before), bound(1));
                 }),
+                new Operation("average of rows", 0, (device, operands, clients, n) -> {
+                    Batch x = operands.normal("x", clients, n);
+                    Batch mean = operands.normal("mean", 1, n);
+                    double[][] before = Operands.clients(x);
+                    var weights = new double[clients];
+                    Arrays.setAll(weights, k -> k == 1 ? 0.0 : 0.5 + operands.fraction());
+                    List<Batch> rows =
+                            IntStream.range(0, clients).mapToObj(x::client).toList();
+                    device.average(rows, weights, List.of(mean, x.client(0)));
+                    Runnable first = eachIsNear(mean, k -> mean(weights, before), bound(1));
+                    Runnable all = eachIsNear(x, k -> k == 0 ? mean(weights, before) : before[k], bound(1));
+                    return () -> {
+                        first.run();
+                        all.run();
+                    };
+                }),
                 new Operation("vector_step", 0, (device, operands, clients, n) -> {
                     Batch m = operands.normal("m", clients, n);
                     Batch w = operands.normal("w", clients, n);

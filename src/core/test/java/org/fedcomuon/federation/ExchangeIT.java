@@ -1,25 +1,33 @@
 package org.fedcomuon.federation;
 
+import static java.util.stream.Collectors.toSet;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.IntStream;
 import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.method.FedAvg;
 import org.fedcomuon.method.Method;
 import org.fedcomuon.method.Schedule;
 import org.fedcomuon.problem.Floats;
-import org.fedcomuon.problem.MatrixQuadratics;
-import org.fedcomuon.problem.Risk;
 import org.fedcomuon.problem.testbed.RateTestbed;
+import org.fedcomuon.testing.ChildJvm;
 import org.fedcomuon.testing.Simulator;
 import org.fedcomuon.testing.TestDevices;
 import org.fedcomuon.testing.Trace;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -28,6 +36,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** How devices work out means among themselves. */
 class ExchangeIT {
     private static final int CLIENTS = 5;
+    /** A time limit that no test reaches. */
+    private static final Duration IN_THE_END = Duration.ofMinutes(10);
+
     private static final long PARAMETERS = (long) RateTestbed.ROWS * RateTestbed.COLS;
 
     @TempDir
@@ -56,7 +67,7 @@ class ExchangeIT {
     }
 
     @ParameterizedTest
-    @ValueSource(longs = {1, 3, 7, 16, 1000})
+    @ValueSource(longs = {0, 1, 3, 7, 16, 1000}) // 0 is direct where devices reach each other
     void noChunkChangesABit(long chunk) throws Exception {
         Method method = AllMethods.fedCoMuonVr();
         var onCpu = new HashSet<String>();
@@ -83,70 +94,102 @@ class ExchangeIT {
         assertThat(onGpus).hasSize(1);
     }
 
-    /** In turns of two slots: the copies of a chunk wait for the sum of the one before the last, and for no later. */
     @Test
     void aChunkIsCopiedWhileTheOneBeforeItIsSummed() throws Exception {
         requireSimulated();
-        int devices = 2;
-        int chunk = 4;
-        int parameters = 9 * 5; // two stretches that no chunk of four divides
+        ExchangeProgram.requireOverlap(directory.resolve("trace"));
+    }
+
+    /** On a machine of its own, because a process has one. Returns what {@link ExchangeProgram} prints. */
+    private List<String> onMachine(String peers) throws Exception {
+        Path printed = directory.resolve("printed." + peers);
+        Path logged = directory.resolve("logged." + peers);
+        var builder = new ProcessBuilder(
+                        ChildJvm.command(List.of(), ExchangeProgram.class, List.of(directory.toString())))
+                .redirectOutput(printed.toFile())
+                .redirectError(logged.toFile());
+        builder.environment().put("FEDCOMUON_CUDASIM_PEERS", peers);
+        assertThat(builder.start().waitFor()).as(() -> read(logged)).isZero();
+        return read(printed).lines().toList();
+    }
+
+    private static String read(Path file) {
+        try {
+            return Files.readString(file);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** GPUs with peer access read each other's memory, others copy; the bits are those of one GPU. */
+    @Test
+    @Timeout(120)
+    void machinesWithAndWithoutPeerAccessGiveTheSameBits() throws Exception {
+        requireSimulated();
+        List<String> with = onMachine("on");
+        List<String> without = onMachine("off");
+        assertThat(with.getLast()).isEqualTo("direct sums: some, copies between devices: none");
+        assertThat(without.getLast()).isEqualTo("direct sums: none, copies between devices: some");
+        assertThat(with).hasSize(ExchangeProgram.PLACEMENTS.size() + 1);
+        var hashes = new HashSet<String>(with.subList(0, with.size() - 1));
+        hashes.addAll(without.subList(0, without.size() - 1));
+        hashes.add(ExchangeProgram.run(List.of("cudasim:0"), 0).sha256());
+        assertThat(hashes).hasSize(1);
+    }
+
+    /** Devices wait for each other's reads and writes by events, and the host for nothing. */
+    @Test
+    void aDeviceReadsOthersAfterTheyHaveWrittenAndWritesAfterTheyHaveRead() throws Exception {
+        requireSimulated();
+        assumeTrue(!"off".equals(System.getenv("FEDCOMUON_CUDASIM_PEERS")), "no peers on this machine");
         Path file = directory.resolve("trace");
-        var problem = new MatrixQuadratics(CLIENTS, 9, 5, 0.3, 0.05, Risk.mean(), 3);
-        Simulator.traced(
-                file,
-                () -> Federation.of(problem, new FedAvg(Schedule.constant(0.1)))
-                        .devices("cudasim:0", "cudasim:1")
-                        .exchangeChunk(chunk)
-                        .iterations(2)
-                        .build()
-                        .run());
+        Simulator.traced(file, () -> ExchangeProgram.run(List.of("cudasim:0", "cudasim:1"), 0));
         Trace trace = Trace.read(file);
-        for (int device = 0; device < devices; device++) {
-            int size = parameters * (device + 1) / devices - parameters * device / devices;
-            int chunks = Math.ceilDiv(size, chunk);
-            List<Trace.Work> sums = trace.launches(device, "fcm_k_average");
-            assertThat(chunks).isGreaterThan(4);
-            assertThat(sums).isNotEmpty().hasSize(sums.size() / chunks * chunks);
-            long main = sums.getFirst().stream();
-            List<Trace.Work> copies = trace.copies(device).stream()
-                    .filter(copy -> copy.stream() != main)
-                    .toList();
-            int means = sums.size() / chunks;
-            int each = chunks * CLIENTS + devices; // what is gathered, then what is taken
-            assertThat(copies).hasSize(means * each);
-            for (int mean = 0; mean < means; mean++) {
-                for (int c = 0; c < chunks; c++) {
-                    Trace.Work sum = sums.get(mean * chunks + c);
-                    int first = mean * each + c * CLIENTS;
-                    List<Trace.Work> own = copies.subList(first, first + CLIENTS);
-                    assertThat(own)
-                            .allSatisfy(copy -> assertThat(sum.runsAfter(copy)).isTrue());
-                    if (c + 1 < chunks) {
-                        assertThat(copies.subList(first + CLIENTS, first + 2 * CLIENTS))
-                                .as("chunk %d, beside the sum of %d", c + 1, c)
-                                .allSatisfy(next -> {
-                                    assertThat(next.line()).isLessThan(sum.line());
-                                    assertThat(next.runsAfter(sum)).isFalse();
-                                    assertThat(sum.runsAfter(next)).isFalse();
-                                });
-                    }
-                    if (c + 2 < chunks) {
-                        assertThat(copies.get(first + 2 * CLIENTS).runsAfter(sum))
-                                .isTrue();
-                    }
-                }
+        List<Trace.Work> first = trace.launches(0, "fcm_k_average_rows");
+        List<Trace.Work> second = trace.launches(1, "fcm_k_average_rows");
+        assertThat(first).hasSameSizeAs(second).hasSizeGreaterThan(2);
+        for (int device = 0; device < 2; device++) {
+            List<Trace.Work> own = device == 0 ? first : second;
+            List<Trace.Work> other = device == 0 ? second : first;
+            List<Trace.Work> elsewhere = trace.launchesOn(1 - device);
+            for (int mean = 0; mean < own.size(); mean++) {
+                Trace.Work sum = own.get(mean);
+                Trace.Work peer = other.get(mean);
+                assertThat(sum.runsAfter(peer) || peer.runsAfter(sum))
+                        .as("one waits for the other")
+                        .isFalse();
+                Trace.Work before = elsewhere.get(elsewhere.indexOf(peer) - 1); // made what the sum reads
+                assertThat(sum.runsAfter(before)).isTrue();
+                trace.launchesOn(device).stream()
+                        .filter(work -> work.line() > sum.line())
+                        .findFirst()
+                        .ifPresent(next -> assertThat(next.runsAfter(peer)).isTrue());
             }
         }
     }
 
-    /** At the start and in the middle of exchanges. */
+    /** At the start and in the middle of exchanges, direct and in chunks of one. */
     @ParameterizedTest
-    @CsvSource({"malloc, 1", "malloc, 10", "malloc, 25", "copy, 9", "copy, 31", "copy, 200", "launch, 1", "launch, 77"})
-    void aDeviceThatFailsIsNamedAndNothingIsLeft(String what, int after) {
+    @CsvSource({
+        "malloc, 1, 1",
+        "malloc, 10, 1",
+        "malloc, 25, 1",
+        "copy, 9, 1",
+        "copy, 31, 1",
+        "copy, 200, 1",
+        "launch, 1, 1",
+        "launch, 77, 1",
+        "malloc, 5, 0",
+        "launch, 1, 0",
+        "launch, 13, 0",
+        "launch, 14, 0",
+        "launch, 77, 0"
+    })
+    void aDeviceThatFailsIsNamedAndNothingIsLeft(String what, int after, long chunk) {
         requireSimulated();
         Simulator.inject(what, 1, after);
         Federation federation = testbed(AllMethods.fedCoMuon(), "cudasim:0", "cudasim:1", "cudasim:2")
-                .exchangeChunk(1)
+                .exchangeChunk(chunk)
                 .iterations(200)
                 .build();
         assertThatThrownBy(federation::run)
@@ -207,26 +250,88 @@ class ExchangeIT {
         assertThat(distance(summed, ordered)).isLessThan(1e-6);
     }
 
-    @Test
-    void aFailureOfNcclIsTypedAndNamesDeviceOperationAndSize() {
+    private static Set<Thread> deviceThreads() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().contains("cudasim"))
+                .collect(toSet());
+    }
+
+    /** Runs with NCCL on as many simulated GPUs, and returns why that fails. */
+    private Throwable failureByNccl(int devices, Duration limit) {
+        String[] names =
+                IntStream.range(0, devices).mapToObj(i -> "cudasim:" + i).toArray(String[]::new);
+        Federation federation = testbed(AllMethods.fedCoMuon(), names)
+                .exchange(Federation.ExchangeKind.NCCL)
+                .ncclTimeout(limit)
+                .build();
+        Throwable failure = catchThrowable(federation::run);
+        assertThat(deviceThreads()).isEmpty();
+        nothingIsLeft();
+        return failure;
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {2, 3, 4})
+    @Timeout(60)
+    void aFailureOfNcclIsTypedAndNamesDeviceOperationAndSize(int devices) {
         requireSimulated();
         for (int after : new int[] {2, 3}) { // 1 is the start of NCCL
             Simulator.inject("nccl", 1, after);
-            Federation federation = testbed(AllMethods.fedCoMuon(), "cudasim:0", "cudasim:1", "cudasim:2")
-                    .exchange(Federation.ExchangeKind.NCCL)
-                    .build();
-            assertThatThrownBy(federation::run)
+            assertThat(failureByNccl(devices, IN_THE_END))
                     .isInstanceOf(DeviceException.Fault.class)
                     .hasMessageContaining("cudasim:1: sum of %d elements of a sum for NCCL".formatted(PARAMETERS))
                     .hasMessageContaining("injected");
-            nothingIsLeft();
         }
         Simulator.inject("nccl", 1, 1);
-        assertThatThrownBy(testbed(AllMethods.fedCoMuon(), "cudasim:0", "cudasim:1")
-                        .exchange(Federation.ExchangeKind.NCCL)
-                        .build()::run)
+        assertThat(failureByNccl(devices, IN_THE_END))
                 .isInstanceOf(DeviceException.Fault.class)
-                .hasMessageContaining("cudasim:0,cudasim:1: ncclCommInitAll");
+                .hasMessageContaining("cudasim:1: joining cudasim:0,cudasim:1");
+    }
+
+    /** A device fails beside NCCL, at the start and in exchanges, while the others wait for it there. */
+    @ParameterizedTest
+    @CsvSource({
+        "2, malloc, 1",
+        "3, malloc, 9",
+        "4, malloc, 12",
+        "2, launch, 1",
+        "3, launch, 9",
+        "4, launch, 24",
+        "3, copy, 2"
+    })
+    @Timeout(60)
+    void aDeviceThatFailsBesideNcclIsNamed(int devices, String what, int after) {
+        requireSimulated();
+        Simulator.inject(what, 1, after);
+        assertThat(failureByNccl(devices, IN_THE_END))
+                .isInstanceOf(what.equals("malloc") ? DeviceException.OutOfMemory.class : DeviceException.Fault.class)
+                .hasMessageContaining("cudasim:1");
+    }
+
+    /** NCCL reports nothing, and kernels wait for a device that does not take part. */
+    @ParameterizedTest
+    @CsvSource({"2, nccl-dead, 1", "3, nccl-dead, 3", "4, nccl-dead, 2", "2, nccl-stuck, 1", "3, nccl-stuck, 2"})
+    @Timeout(60)
+    void aDeviceThatNoLongerTakesPartIsFoundByTheTimeLimit(int devices, String what, int after) {
+        requireSimulated();
+        Simulator.inject(what, 1, after);
+        assertThat(failureByNccl(devices, Duration.ofMillis(500)))
+                .isInstanceOf(DeviceException.Fault.class)
+                .hasMessageContaining("cudasim:")
+                .hasMessageContaining("not done after 0.500 s");
+    }
+
+    /** The call of NCCL has succeeded, and its query says otherwise later. */
+    @ParameterizedTest
+    @ValueSource(ints = {2, 3, 4})
+    @Timeout(60)
+    void anAsynchronousErrorOfNcclEndsTheRun(int devices) {
+        requireSimulated();
+        Simulator.inject("nccl-remote", 1, 2);
+        assertThat(failureByNccl(devices, IN_THE_END))
+                .isInstanceOf(DeviceException.Fault.class)
+                .hasMessageContaining("sum of %d elements".formatted(PARAMETERS))
+                .hasMessageContaining("remote process exited");
     }
 
     @Test

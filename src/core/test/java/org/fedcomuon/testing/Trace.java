@@ -104,6 +104,20 @@ public final class Trace {
                 .toList();
     }
 
+    /** All launches on a device. */
+    public List<Work> launchesOn(int device) {
+        return work.stream()
+                .filter(each -> each.device == device && each.kernel().isPresent())
+                .toList();
+    }
+
+    /** The copies in other streams of the same device that {@code work} waits for. */
+    public List<Work> copiesFor(Work later) {
+        return copies(later.device).stream()
+                .filter(copy -> copy.stream != later.stream && later.before.containsKey(copy.stream))
+                .toList();
+    }
+
     /** The number of launches on a device by the names of the kernels. */
     public Map<String, Long> launches(int device) {
         var counts = new TreeMap<String, Long>();

@@ -10,10 +10,18 @@ import org.fedcomuon.internal.NativeLibrary;
  * {@value CudaLinker#DIRECTORY_PROPERTY} names, else by the system's linker, of the CUDA 12 or 13 line; simulated
  * devices take the simulated ones beside their own library.
  *
- * <p>They are called through Panama, or through JCuda where that finds nothing it can use: the directory does not have
- * them, or what is installed of CUDA 13 lacks a function. JCuda's JNI libraries are linked with those of CUDA 12, which
- * the system's linker must find, and which Panama tries as well; so JCuda does not help where there is no CUDA 12, nor
- * in a JVM without Panama, by which our own library is called. {@value #BINDING_PROPERTY} chooses one of the two.
+ * <p>They are called through Panama. JCuda is the other way, for one library at a time, if its jars are on the class
+ * path:
+ *
+ * <ul>
+ *   <li>where Panama finds no library that it can use, because the named directory does not have it, or because what is
+ *       installed of CUDA 13 lacks a function while CUDA 12 is installed beside it; this is logged with the reason;
+ *   <li>where {@value #BINDING_PROPERTY} asks for it.
+ * </ul>
+ *
+ * <p>JCuda brings no cuBLAS: its JNI libraries are linked with those of CUDA 12, which the system's linker must find.
+ * So it does not help where there is no CUDA 12. Nor does it help in a JVM that denies native access to Panama, because
+ * our own library is called by that. NCCL has no JCuda binding.
  */
 public final class CudaBindings {
     /** {@code panama} or {@code jcuda}; without it, the first and then the second. */

@@ -102,9 +102,24 @@ public final class CudaLinker {
          * @throws VendorException.LibraryMissing when the library does not have it
          */
         public MethodHandle function(Class<?> bindings, String name) {
-            return find(bindings, name)
-                    .orElseThrow(() -> new VendorException.LibraryMissing(
-                            "%s has no %s: not a version that can be used".formatted(file, name)));
+            return find(bindings, name).orElseThrow(() -> missing(name));
+        }
+
+        /**
+         * Returns a function with a given signature, for one that takes a struct by value: in the bindings that looks
+         * like a pointer.
+         *
+         * @throws VendorException.LibraryMissing when the library does not have it
+         */
+        MethodHandle function(String name, FunctionDescriptor descriptor) {
+            return symbols.find(name)
+                    .map(address -> Linker.nativeLinker().downcallHandle(address, descriptor))
+                    .orElseThrow(() -> missing(name));
+        }
+
+        private VendorException.LibraryMissing missing(String name) {
+            return new VendorException.LibraryMissing(
+                    "%s has no %s: not a version that can be used".formatted(file, name));
         }
 
         /** Returns a function that not every version has. */
