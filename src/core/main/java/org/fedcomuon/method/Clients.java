@@ -322,9 +322,11 @@ public final class Clients implements AutoCloseable {
             if (place != null) {
                 int k = (int) place.client();
                 long when = e.mark().isPresent() ? e.mark().getAsLong() - 1 : step;
-                return oracles.haveWritten(variable)
+                RuntimeException named = oracles.haveWritten(variable)
                         ? oracles.notFinite(variable, k, place.index(), when)
                         : new DivergedException(when, number(k), variable.name(), place(variable, place.index()));
+                named.addSuppressed(e); // has the operation
+                return named;
             }
         }
         return e;
