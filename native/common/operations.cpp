@@ -389,7 +389,7 @@ fcm_status fcm_average_rows(fcm_context *context, int64_t clients, int64_t n, co
         arguments.require(rows != nullptr, "the table of rows is null").require(targets != nullptr, "the table of targets is null");
         if (weights != nullptr) arguments.batch("weights", weights, 1, clients, clients, fcm::kDouble, false);
         for (int64_t k = 0; arguments.ok() && k < clients; ++k) fcm::check_row(arguments, "row", k, rows[k], n);
-        const int64_t bytes = n * fcm::kFloat;
+        const int64_t bytes = arguments.ok() ? n * fcm::kFloat : 0;
         for (int64_t t = 0; arguments.ok() && t < target_count; ++t) {
             const float *target = targets[t];
             fcm::check_row(arguments, "target", t, target, n);

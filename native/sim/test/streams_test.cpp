@@ -1,4 +1,6 @@
 // Streams: work is deferred until it is needed, so that missing synchronization is detected.
+#include <unistd.h>
+
 #include <cstdio>
 #include <fstream>
 #include <stdexcept>
@@ -296,7 +298,7 @@ struct Line {
 // What a trace records while `body` runs.
 template <class Body>
 std::vector<Line> traced(Body &&body) {
-    const std::string path = "streams_test.trace";
+    const std::string path = "streams_test." + std::to_string(getpid()) + ".trace";  // tests run side by side
     CHECK(cudasim_trace(path.c_str()) == 0, "no trace");
     body();
     CHECK(cudasim_trace(nullptr) == 0, "not ended");
