@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import org.fedcomuon.linalg.Coefficients;
 import org.fedcomuon.linalg.NewtonSchulz;
@@ -83,15 +84,14 @@ class NotFiniteIT {
         for (int client = 0; client < BED.clients; client++) {
             for (Fault fault : Fault.values()) {
                 int bad = client;
-                var armed = new boolean[1];
+                var armed = new AtomicBoolean();
                 Problem problem = Problem.of(
                         BED.layout,
                         BED.d,
                         BED.clients,
                         k -> k == bad ? new Faulty(BED.client(k), fault, armed) : BED.client(k));
-                armed[0] = false;
                 assertSame(
-                        method, problem, fault + " of client " + bad, rig -> armed[0] = true, () -> armed[0] = false);
+                        method, problem, fault + " of client " + bad, rig -> armed.set(true), () -> armed.set(false));
             }
         }
     }
@@ -148,13 +148,13 @@ class NotFiniteIT {
     }
 
     /** A client that brings NaN while it is armed. */
-    private record Faulty(Client well, Fault fault, boolean[] armed) implements Client {
+    private record Faulty(Client well, Fault fault, AtomicBoolean armed) implements Client {
         @Override
         public void inner(Sample xi, Point w, Floats value, Jacobian jacobian) throws Exception {
             well.inner(xi, w, value, jacobian);
-            if (armed[0] && fault == Fault.VALUE) {
+            if (armed.get() && fault == Fault.VALUE) {
                 value.set(BED.d - 1L, Double.NaN);
-            } else if (armed[0] && fault == Fault.JACOBIAN) {
+            } else if (armed.get() && fault == Fault.JACOBIAN) {
                 jacobian.component(BED.d - 1).block("second").set(3, Double.NEGATIVE_INFINITY);
             }
         }
@@ -162,7 +162,7 @@ class NotFiniteIT {
         @Override
         public void outerGradient(Sample zeta, Floats y, Floats gradient) throws Exception {
             well.outerGradient(zeta, y, gradient);
-            if (armed[0] && fault == Fault.OUTER) {
+            if (armed.get() && fault == Fault.OUTER) {
                 gradient.set(0, Double.NaN);
             }
         }
