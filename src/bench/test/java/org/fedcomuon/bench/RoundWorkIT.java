@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -21,11 +20,8 @@ import org.fedcomuon.method.Method;
 import org.fedcomuon.method.Muon;
 import org.fedcomuon.method.Schedule;
 import org.fedcomuon.problem.Block;
-import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.Layout;
-import org.fedcomuon.problem.Loss;
-import org.fedcomuon.problem.Problem;
-import org.fedcomuon.problem.Risk;
+import org.fedcomuon.testing.CheapProblem;
 import org.fedcomuon.testing.Simulator;
 import org.fedcomuon.testing.Slow;
 import org.fedcomuon.testing.TestDevices;
@@ -113,7 +109,7 @@ class RoundWorkIT {
         }
         Simulator.traced(
                 file,
-                () -> Federation.of(problem(layout), method(reduced))
+                () -> Federation.of(CheapProblem.of(layout, CLIENTS), method(reduced))
                         .devices(names.toArray(String[]::new))
                         .iterations((long) rounds * TAU)
                         .tau(TAU)
@@ -121,17 +117,6 @@ class RoundWorkIT {
                         .build()
                         .run());
         return Trace.read(file);
-    }
-
-    private static Problem problem(Layout layout) {
-        Loss loss = (xi, w, gradient) -> {
-            Floats values = gradient.values();
-            for (long i = 0; i < values.length(); i++) {
-                values.set(i, w.values().get(i) + 0.1 * Math.cos((double) i));
-            }
-            return 1;
-        };
-        return Problem.ofLosses(layout, Collections.nCopies(CLIENTS, loss), Risk.mean());
     }
 
     private static Method method(boolean reduced) {

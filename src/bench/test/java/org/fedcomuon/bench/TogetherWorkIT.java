@@ -23,7 +23,7 @@ import org.fedcomuon.model.VisionTransformer;
 import org.fedcomuon.problem.ExponentialRisk;
 import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.JointOracle;
-import org.fedcomuon.problem.Points;
+import org.fedcomuon.problem.JointOracle.Points;
 import org.fedcomuon.problem.Problem;
 import org.fedcomuon.problem.Sample;
 import org.junit.jupiter.params.ParameterizedTest;

@@ -246,7 +246,7 @@ final class DeviceRun {
      * cluster have one device each, and the first evaluates alone.
      */
     private Optional<Evaluator.Scores> evaluateShare(
-            long step, Clients clients, Variable mean, DeviceEvaluator evaluator) throws Exception {
+            long step, Clients clients, Variable mean, Evaluator.OnDevices evaluator) throws Exception {
         boolean alone = setup.cluster().isPresent();
         if (!alone || leads()) {
             Device device = clients.device();

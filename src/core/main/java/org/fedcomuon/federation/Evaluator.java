@@ -5,6 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.fedcomuon.device.Device;
 import org.fedcomuon.problem.Point;
 import org.fedcomuon.problem.Problem;
 
@@ -37,7 +38,7 @@ public interface Evaluator {
      *
      * @param devices by name
      */
-    default Optional<DeviceEvaluator> onDevices(List<String> devices) {
+    default Optional<OnDevices> onDevices(List<String> devices) {
         return Optional.empty();
     }
 
@@ -71,5 +72,32 @@ public interface Evaluator {
         static Map<String, Double> copy(Map<String, Double> metrics) {
             return Collections.unmodifiableMap(new LinkedHashMap<>(metrics)); // in order, unlike Map.copyOf
         }
+    }
+
+    /**
+     * An evaluation that the devices of a run share: each computes a share of it where it has the model, and only
+     * numbers come back. Shares are in an order of their own, so that a result need not depend on how many there are.
+     *
+     * <p>Called by the threads of all devices at once, with a share each; {@link #scores} by that of the first device,
+     * after them.
+     */
+    interface OnDevices {
+        /**
+         * Computes one share.
+         *
+         * @param device whose thread calls
+         * @param share from 0
+         * @param shares the number of shares, all of which are computed
+         * @param average the average of the clients' W in the memory of {@code device}, complete; valid during the call
+         *     only
+         */
+        double[] share(Device device, int share, int shares, Point average) throws Exception;
+
+        /**
+         * Returns the metrics of the model from the results of all shares, in their order.
+         *
+         * @param step steps done so far
+         */
+        Scores scores(long step, List<double[]> shares) throws Exception;
     }
 }

@@ -14,7 +14,7 @@ import java.util.stream.IntStream;
 import org.fedcomuon.cluster.Cluster;
 import org.fedcomuon.cluster.MemberFailedException;
 import org.fedcomuon.device.DeviceException;
-import org.fedcomuon.device.NcclGroup;
+import org.fedcomuon.device.NcclMean;
 import org.fedcomuon.format.SafetensorsFile;
 import org.fedcomuon.method.ClientFault;
 import org.fedcomuon.method.ClientFaultException;
@@ -237,7 +237,7 @@ public final class Federation {
         private double @Nullable [] speeds;
         private ExchangeKind exchange = ExchangeKind.ORDERED;
         private long exchangeChunk;
-        private Duration ncclTimeout = NcclGroup.defaultTimeLimit();
+        private Duration ncclTimeout = NcclMean.Group.defaultTimeLimit();
         private int threads = Runtime.getRuntime().availableProcessors();
         private int workers = threads;
         private long iterations;
@@ -308,7 +308,7 @@ public final class Federation {
 
         /**
          * Sets how long a device waits for the others in an exchange by {@link ExchangeKind#NCCL}; a run in which one
-         * does not come fails then. The default is {@link NcclGroup#defaultTimeLimit}.
+         * does not come fails then. The default is {@link NcclMean.Group#defaultTimeLimit}.
          */
         public Builder ncclTimeout(Duration value) {
             ncclTimeout = value;

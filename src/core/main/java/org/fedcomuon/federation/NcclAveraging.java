@@ -8,7 +8,6 @@ import org.fedcomuon.device.Buffer;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.ElementType;
-import org.fedcomuon.device.NcclGroup;
 import org.fedcomuon.device.NcclMean;
 import org.fedcomuon.method.Clients;
 import org.fedcomuon.method.Variable;
@@ -33,7 +32,7 @@ final class NcclAveraging implements Averaging {
             shared.opened[self] = device;
             shared.barrier.await();
             if (self == 0) {
-                shared.nccl = NcclGroup.of(List.of(shared.opened), timeLimit);
+                shared.nccl = NcclMean.Group.of(List.of(shared.opened), timeLimit);
             }
             shared.barrier.await();
             nccl = Objects.requireNonNull(shared.nccl).join(device);

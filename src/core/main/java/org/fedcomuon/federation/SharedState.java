@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Phaser;
 import org.fedcomuon.device.Device;
-import org.fedcomuon.device.NcclGroup;
+import org.fedcomuon.device.NcclMean;
 import org.fedcomuon.method.ClientFault;
 import org.fedcomuon.method.Clients;
 import org.fedcomuon.method.Variable;
@@ -28,11 +28,10 @@ final class SharedState {
     final Device[] opened; // by device
     final boolean[] reaches; // by device: whether it reaches the memory of all others
 
-    final Optional<DeviceEvaluator> evaluator; // if the devices evaluate
+    final Optional<Evaluator.OnDevices> evaluator; // if the devices evaluate
     final double[][] evaluated; // by device: its share of an evaluation
 
-    @Nullable
-    NcclGroup nccl; // of all devices, made by device 0
+    NcclMean.@Nullable Group nccl; // of all devices, made by device 0
 
     final double[] weights; // by client; 0 for one that does not take part
     final double[] losses; // by client; NaN for one that has drawn no sample in this round
@@ -45,7 +44,7 @@ final class SharedState {
      * @param members of a cluster, or 1
      * @param evaluator if the devices evaluate
      */
-    SharedState(int devices, int members, int clients, Optional<DeviceEvaluator> evaluator) {
+    SharedState(int devices, int members, int clients, Optional<Evaluator.OnDevices> evaluator) {
         this.evaluator = evaluator;
         evaluated = new double[devices][];
         barrier = new DeviceBarrier(devices);

@@ -15,7 +15,7 @@ import org.fedcomuon.problem.Client;
 import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.HessianProduct;
 import org.fedcomuon.problem.JointOracle;
-import org.fedcomuon.problem.Points;
+import org.fedcomuon.problem.JointOracle.Points;
 import org.fedcomuon.problem.Problem;
 import org.fedcomuon.problem.Sample;
 import org.jspecify.annotations.Nullable;

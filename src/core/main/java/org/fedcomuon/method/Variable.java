@@ -14,8 +14,8 @@ import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.Jacobian;
+import org.fedcomuon.problem.JointOracle.Points;
 import org.fedcomuon.problem.Point;
-import org.fedcomuon.problem.Points;
 import org.jspecify.annotations.Nullable;
 
 /**

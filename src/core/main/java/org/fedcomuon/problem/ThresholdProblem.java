@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import org.fedcomuon.device.Device;
+import org.fedcomuon.problem.JointOracle.Points;
 
 /**
  * A problem of losses with one more parameter, the threshold t of all clients: client k contributes {@code f(l_k, t)},

@@ -126,7 +126,7 @@ class AveragingGpuIT {
     @Test
     void byNcclItIsTheMeanUpToTheOrderOfTheSum() throws Exception {
         int n = length();
-        NcclGroup group = nccl();
+        NcclMean.Group group = nccl();
         var results = new ArrayList<Future<float[]>>();
         for (int i = 0; i < 2; i++) {
             int rank = i;
@@ -148,9 +148,9 @@ class AveragingGpuIT {
         assertThat(results.get(1).get()).isEqualTo(result);
     }
 
-    private NcclGroup nccl() {
+    private NcclMean.Group nccl() {
         try {
-            return NcclGroup.of(devices, NcclGroup.defaultTimeLimit());
+            return NcclMean.Group.of(devices, NcclMean.Group.defaultTimeLimit());
         } catch (DeviceException.LibraryMissing e) {
             return abort("no NCCL: " + e.getMessage());
         }

@@ -147,11 +147,13 @@ class FaultsIT {
     @Test
     void ncclThatDoesNotStart() {
         Simulator.inject("nccl", ORDINAL, 1);
-        NcclGroup group = NcclGroup.of(List.of(device), NcclGroup.defaultTimeLimit());
+        NcclMean.Group group = NcclMean.Group.of(List.of(device), NcclMean.Group.defaultTimeLimit());
         assertThatThrownBy(() -> group.join(device))
                 .isInstanceOf(DeviceException.Fault.class)
                 .hasMessageContaining("%s: joining %s: NCCL says".formatted(NAME, NAME))
                 .hasMessageContaining("injected");
-        NcclGroup.of(List.of(device), NcclGroup.defaultTimeLimit()).join(device).close();
+        NcclMean.Group.of(List.of(device), NcclMean.Group.defaultTimeLimit())
+                .join(device)
+                .close();
     }
 }

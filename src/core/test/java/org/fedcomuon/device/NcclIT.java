@@ -77,7 +77,7 @@ class NcclIT {
 
     /** All devices join a group. */
     private void join(Duration limit) throws Exception {
-        NcclGroup group = NcclGroup.of(devices, limit);
+        NcclMean.Group group = NcclMean.Group.of(devices, limit);
         var joined = new ArrayList<Future<NcclMean>>();
         for (int rank = 0; rank < RANKS; rank++) {
             int which = rank;
@@ -213,7 +213,7 @@ class NcclIT {
 
     @Test
     void aDeviceThatDoesNotJoinIsNamed() throws Exception {
-        NcclGroup group = NcclGroup.of(devices, SOON);
+        NcclMean.Group group = NcclMean.Group.of(devices, SOON);
         var results = new ArrayList<Future<NcclMean>>();
         for (int rank : new int[] {0, 2}) {
             results.add(threads.get(rank).submit(() -> group.join(devices.get(rank))));
@@ -228,14 +228,15 @@ class NcclIT {
     @Test
     void devicesThatDoNotGoTogether() throws Exception {
         try (Device cpu = Devices.open("cpu:0")) {
-            assertThatThrownBy(() -> NcclGroup.of(List.of(cpu), LONG))
+            assertThatThrownBy(() -> NcclMean.Group.of(List.of(cpu), LONG))
                     .isInstanceOf(DeviceException.InvalidOperand.class);
         }
-        assertThatThrownBy(() -> NcclGroup.of(List.of(devices.get(0), devices.get(0)), LONG))
+        assertThatThrownBy(() -> NcclMean.Group.of(List.of(devices.get(0), devices.get(0)), LONG))
                 .isInstanceOf(DeviceException.InvalidOperand.class)
                 .hasMessageContaining("each GPU once");
-        assertThatThrownBy(() -> NcclGroup.of(devices, Duration.ZERO)).isInstanceOf(IllegalArgumentException.class);
-        NcclGroup two = NcclGroup.of(devices.subList(0, 2), LONG);
+        assertThatThrownBy(() -> NcclMean.Group.of(devices, Duration.ZERO))
+                .isInstanceOf(IllegalArgumentException.class);
+        NcclMean.Group two = NcclMean.Group.of(devices.subList(0, 2), LONG);
         assertThatThrownBy(() -> on(2, () -> two.join(devices.get(2))))
                 .cause()
                 .hasMessage("cudasim:2 is not one of cudasim:0,cudasim:1");

@@ -33,7 +33,7 @@ class DeviceEvaluatorIT {
     private record Asked(String device, int share, int shares, String thread, Optional<String> memory) {}
 
     /** Sums the squares of W, each share those of some elements, and remembers who was asked. */
-    private static class SquaresOfW implements Evaluator, DeviceEvaluator {
+    private static class SquaresOfW implements Evaluator, Evaluator.OnDevices {
         final ConcurrentLinkedQueue<Asked> asked = new ConcurrentLinkedQueue<>();
         final List<Long> steps = new ArrayList<>();
 
@@ -51,7 +51,7 @@ class DeviceEvaluatorIT {
         }
 
         @Override
-        public Optional<DeviceEvaluator> onDevices(List<String> devices) {
+        public Optional<Evaluator.OnDevices> onDevices(List<String> devices) {
             return Optional.of(this);
         }
 

@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import org.fedcomuon.linalg.Coefficients;
 import org.fedcomuon.linalg.NewtonSchulz;
@@ -15,11 +14,8 @@ import org.fedcomuon.method.Method;
 import org.fedcomuon.method.Muon;
 import org.fedcomuon.method.Schedule;
 import org.fedcomuon.problem.Block;
-import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.Layout;
-import org.fedcomuon.problem.Loss;
-import org.fedcomuon.problem.Problem;
-import org.fedcomuon.problem.Risk;
+import org.fedcomuon.testing.CheapProblem;
 import org.fedcomuon.testing.Simulator;
 import org.fedcomuon.testing.TestDevices;
 import org.fedcomuon.testing.Trace;
@@ -90,7 +86,7 @@ class StepBudgetIT {
         }
         Simulator.traced(
                 file,
-                () -> Federation.of(problem(layout, clients), method)
+                () -> Federation.of(CheapProblem.of(layout, clients), method)
                         .devices(names.toArray(String[]::new))
                         .iterations((long) rounds * TAU)
                         .tau(TAU)
@@ -104,17 +100,6 @@ class StepBudgetIT {
         Schedule some = Schedule.constant(0.2);
         Muon muon = Muon.with(new NewtonSchulz(Coefficients.jordan(1))); // more steps are no more launches
         return reduced ? new FedCoMuonVr(some, some, some, some, some, muon) : new FedCoMuon(some, some, some, muon);
-    }
-
-    private static Problem problem(Layout layout, int clients) {
-        Loss loss = (xi, w, gradient) -> {
-            Floats values = gradient.values();
-            for (long i = 0; i < values.length(); i++) {
-                values.set(i, w.values().get(i) + 0.1 * Math.cos((double) i));
-            }
-            return 1;
-        };
-        return Problem.ofLosses(layout, Collections.nCopies(clients, loss), Risk.mean());
     }
 
     /** The blocks of the two models, those of the transformer narrow enough for the kernel of small matrices. */

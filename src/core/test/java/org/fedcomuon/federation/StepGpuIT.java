@@ -3,7 +3,6 @@ package org.fedcomuon.federation;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Path;
-import java.util.Collections;
 import java.util.Optional;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.method.FedCoMuon;
@@ -12,11 +11,8 @@ import org.fedcomuon.method.Method;
 import org.fedcomuon.method.Muon;
 import org.fedcomuon.method.Schedule;
 import org.fedcomuon.problem.Block;
-import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.Layout;
-import org.fedcomuon.problem.Loss;
-import org.fedcomuon.problem.Problem;
-import org.fedcomuon.problem.Risk;
+import org.fedcomuon.testing.CheapProblem;
 import org.fedcomuon.testing.GpuReport;
 import org.fedcomuon.testing.GpuSuite;
 import org.fedcomuon.testing.Simulator;
@@ -132,14 +128,7 @@ class StepGpuIT {
     }
 
     private Federation.Builder federation(Method method, int clients, int rounds) {
-        Loss loss = (xi, w, gradient) -> {
-            Floats values = gradient.values();
-            for (long i = 0; i < values.length(); i++) {
-                values.set(i, w.values().get(i) + 0.1 * Math.cos((double) i));
-            }
-            return 1;
-        };
-        return Federation.of(Problem.ofLosses(LAYOUT, Collections.nCopies(clients, loss), Risk.mean()), method)
+        return Federation.of(CheapProblem.of(LAYOUT, clients), method)
                 .devices(name)
                 .iterations((long) rounds * TAU)
                 .tau(TAU)

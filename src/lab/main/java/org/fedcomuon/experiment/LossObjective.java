@@ -7,7 +7,6 @@ import java.util.Optional;
 import java.util.function.Function;
 import java.util.function.ToDoubleFunction;
 import java.util.stream.IntStream;
-import org.fedcomuon.federation.DeviceEvaluator;
 import org.fedcomuon.federation.Evaluator;
 import org.fedcomuon.model.Classification;
 import org.fedcomuon.model.ClassificationJudge;
@@ -175,7 +174,7 @@ record LossObjective(
         }
 
         @Override
-        public Optional<DeviceEvaluator> onDevices(List<String> devices) {
+        public Optional<Evaluator.OnDevices> onDevices(List<String> devices) {
             return judge.onDevices(devices).map(parts::ofNetwork);
         }
 

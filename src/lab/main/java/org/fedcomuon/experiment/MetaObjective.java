@@ -5,7 +5,6 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import org.fedcomuon.federation.DeviceEvaluator;
 import org.fedcomuon.federation.Evaluator;
 import org.fedcomuon.model.Adaptation;
 import org.fedcomuon.model.ClassificationJudge;
@@ -113,7 +112,7 @@ record MetaObjective() implements ObjectiveChoice {
         }
 
         @Override
-        public Optional<DeviceEvaluator> onDevices(List<String> devices) {
+        public Optional<Evaluator.OnDevices> onDevices(List<String> devices) {
             List<MetaLearning.Episode> all =
                     Stream.concat(clients.stream(), test.stream()).toList();
             int count = clients.size();

@@ -9,7 +9,6 @@ import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.fedcomuon.data.Partition;
-import org.fedcomuon.federation.DeviceEvaluator;
 import org.fedcomuon.federation.Evaluator;
 import org.fedcomuon.format.SafetensorsFile;
 import org.fedcomuon.internal.NativeHeap;
@@ -158,7 +157,7 @@ final class NetworkTask implements Evaluator, AutoCloseable {
     }
 
     @Override
-    public Optional<DeviceEvaluator> onDevices(List<String> devices) {
+    public Optional<Evaluator.OnDevices> onDevices(List<String> devices) {
         return evaluator.onDevices(devices);
     }
 

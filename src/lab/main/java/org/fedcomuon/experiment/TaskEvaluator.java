@@ -2,7 +2,6 @@ package org.fedcomuon.experiment;
 
 import java.util.List;
 import java.util.Optional;
-import org.fedcomuon.federation.DeviceEvaluator;
 import org.fedcomuon.federation.Evaluator;
 import org.fedcomuon.problem.Point;
 
@@ -23,7 +22,7 @@ public interface TaskEvaluator extends AutoCloseable {
      *
      * @param devices by name
      */
-    default Optional<DeviceEvaluator> onDevices(List<String> devices) {
+    default Optional<Evaluator.OnDevices> onDevices(List<String> devices) {
         return Optional.empty();
     }
 

@@ -5,7 +5,6 @@ import java.util.function.ToDoubleFunction;
 import java.util.stream.IntStream;
 import org.fedcomuon.data.Partition;
 import org.fedcomuon.device.Device;
-import org.fedcomuon.federation.DeviceEvaluator;
 import org.fedcomuon.federation.Evaluator;
 import org.fedcomuon.model.ClassificationJudge;
 import org.fedcomuon.model.Examples;
@@ -36,8 +35,8 @@ public record TaskParts(
     }
 
     /** Returns an evaluation of the parameters of the network, for an evaluation of those of a problem. */
-    DeviceEvaluator ofNetwork(DeviceEvaluator evaluator) {
-        return new DeviceEvaluator() {
+    Evaluator.OnDevices ofNetwork(Evaluator.OnDevices evaluator) {
+        return new Evaluator.OnDevices() {
             @Override
             public double[] share(Device device, int share, int shares, Point average) throws Exception {
                 return evaluator.share(device, share, shares, ofNetwork(average));

@@ -8,7 +8,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.ToDoubleFunction;
 import java.util.stream.Stream;
-import org.fedcomuon.federation.DeviceEvaluator;
 import org.fedcomuon.federation.Evaluator;
 import org.fedcomuon.problem.Point;
 
@@ -57,7 +56,7 @@ public final class ClassificationJudge implements Evaluator, AutoCloseable {
 
     /** Returns an evaluation on GPUs, if libtorch computes on all of the devices. */
     @Override
-    public Optional<DeviceEvaluator> onDevices(List<String> devices) {
+    public Optional<Evaluator.OnDevices> onDevices(List<String> devices) {
         return judge.onDevices(devices, sets, this::metrics);
     }
 

@@ -14,7 +14,6 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 import org.fedcomuon.device.Device;
-import org.fedcomuon.federation.DeviceEvaluator;
 import org.fedcomuon.federation.Evaluator;
 import org.fedcomuon.problem.Point;
 
@@ -28,7 +27,7 @@ import org.fedcomuon.problem.Point;
  *
  * <p>Thread-safe; a device is used by its own thread.
  */
-final class DeviceJudge implements DeviceEvaluator, AutoCloseable {
+final class DeviceJudge implements Evaluator.OnDevices, AutoCloseable {
     static final long KEPT_BYTES = 1L << 30;
 
     /** What is judged at a time: a batch, or an episode, whose query set may have several batches. */

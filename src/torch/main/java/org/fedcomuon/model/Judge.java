@@ -17,7 +17,6 @@ import java.util.function.Predicate;
 import java.util.stream.IntStream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
-import org.fedcomuon.federation.DeviceEvaluator;
 import org.fedcomuon.federation.Evaluator;
 import org.fedcomuon.problem.Point;
 import org.jspecify.annotations.Nullable;
@@ -80,7 +79,7 @@ public final class Judge implements AutoCloseable {
      * @param devices by name
      * @param metrics makes the metrics from a score for each set
      */
-    public Optional<DeviceEvaluator> onDevices(
+    public Optional<Evaluator.OnDevices> onDevices(
             List<String> devices, List<Examples> sets, Function<List<Score>, Evaluator.Scores> metrics) {
         if (!computesOn.test(devices)) {
             return Optional.empty();

@@ -12,7 +12,6 @@ import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
-import org.fedcomuon.federation.DeviceEvaluator;
 import org.fedcomuon.federation.Evaluator;
 import org.fedcomuon.problem.Point;
 
@@ -69,7 +68,7 @@ public final class MetaJudge implements AutoCloseable {
      *
      * @param metrics makes the metrics from a score for each episode
      */
-    public Optional<DeviceEvaluator> onDevices(
+    public Optional<Evaluator.OnDevices> onDevices(
             List<String> devices,
             List<MetaLearning.Episode> episodes,
             Function<List<Judge.Score>, Evaluator.Scores> metrics) {

@@ -4,7 +4,7 @@ import java.util.List;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.JointOracle;
-import org.fedcomuon.problem.Points;
+import org.fedcomuon.problem.JointOracle.Points;
 import org.fedcomuon.problem.Sample;
 
 /**

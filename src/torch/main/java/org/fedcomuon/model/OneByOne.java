@@ -8,7 +8,7 @@ import org.bytedeco.pytorch.Tensor;
 import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.Jacobian;
 import org.fedcomuon.problem.JointOracle;
-import org.fedcomuon.problem.Points;
+import org.fedcomuon.problem.JointOracle.Points;
 import org.fedcomuon.problem.Sample;
 
 /**

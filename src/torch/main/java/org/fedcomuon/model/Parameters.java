@@ -14,9 +14,9 @@ import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 import org.fedcomuon.internal.NativeLimits;
 import org.fedcomuon.problem.Floats;
+import org.fedcomuon.problem.JointOracle.Points;
 import org.fedcomuon.problem.Layout;
 import org.fedcomuon.problem.Point;
-import org.fedcomuon.problem.Points;
 
 /**
  * Named blocks as tensors. Those of a point are views of its memory, which are made once and used in every step, so

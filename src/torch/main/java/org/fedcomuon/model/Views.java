@@ -13,8 +13,8 @@ import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.Jacobian;
+import org.fedcomuon.problem.JointOracle.Points;
 import org.fedcomuon.problem.Point;
-import org.fedcomuon.problem.Points;
 
 /**
  * Points as parameters, of one client or of several. Each is made once and kept, because the variables of a federation

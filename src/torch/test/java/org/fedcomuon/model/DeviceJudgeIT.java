@@ -16,7 +16,6 @@ import org.bytedeco.pytorch.Tensor;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.device.InstructionSet;
-import org.fedcomuon.federation.DeviceEvaluator;
 import org.fedcomuon.federation.Evaluation;
 import org.fedcomuon.federation.Evaluator;
 import org.fedcomuon.federation.Federation;
@@ -47,7 +46,7 @@ class DeviceJudgeIT {
                         .toList());
     }
 
-    private static Evaluator.Scores evaluated(DeviceEvaluator evaluator, Point w, int shares) throws Exception {
+    private static Evaluator.Scores evaluated(Evaluator.OnDevices evaluator, Point w, int shares) throws Exception {
         var parts = new ArrayList<double[]>();
         for (int share = 0; share < shares; share++) {
             try (Device device = Devices.open("cpu:" + share, 1, InstructionSet.AUTO)) {
@@ -72,9 +71,9 @@ class DeviceJudgeIT {
             Point w = model.start(arena);
             Evaluator.Scores plain = metrics(judge.scores(w, sets));
             Evaluator.Scores adapted = metrics(meta.score(w, episodes));
-            DeviceEvaluator shared = judge.onDevices(List.of("cpu:0"), sets, DeviceJudgeIT::metrics)
+            Evaluator.OnDevices shared = judge.onDevices(List.of("cpu:0"), sets, DeviceJudgeIT::metrics)
                     .orElseThrow();
-            DeviceEvaluator sharedMeta = meta.onDevices(List.of("cpu:0"), episodes, DeviceJudgeIT::metrics)
+            Evaluator.OnDevices sharedMeta = meta.onDevices(List.of("cpu:0"), episodes, DeviceJudgeIT::metrics)
                     .orElseThrow();
             for (int shares : new int[] {1, 2, 3, 50}) { // also more than there are batches
                 assertThat(evaluated(shared, w, shares)).isEqualTo(plain);
@@ -91,7 +90,7 @@ class DeviceJudgeIT {
         List<Examples> sets = List.of(model.examples(300));
         try (Arena arena = Arena.ofShared();
                 var judge = new Judge(model.network, 1, devices -> ALL)) {
-            DeviceEvaluator shared = judge.onDevices(List.of("cpu:0"), sets, DeviceJudgeIT::metrics)
+            Evaluator.OnDevices shared = judge.onDevices(List.of("cpu:0"), sets, DeviceJudgeIT::metrics)
                     .orElseThrow();
             Point w = model.start(arena);
             Evaluator.Scores before = evaluated(shared, w, 1);
