@@ -7,8 +7,10 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.function.Supplier;
 import org.fedcomuon.cluster.Cluster;
 import org.fedcomuon.device.Device;
+import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.device.InstructionSet;
 import org.fedcomuon.format.SafetensorsFile;
@@ -64,13 +66,22 @@ final class DeviceRun {
                         Math.max(1, setup.workers() / devices));
                 Exchange server = new Exchange(shared, self, clients, setup, monitor)) {
             try {
-                return run(clients, server);
+                return named(clients, () -> run(clients, server));
             } catch (Throwable e) {
                 shared.barrier.abort(); // or those that wait there for this device would keep it waiting below
                 throw e;
             } finally {
                 server.leave();
             }
+        }
+    }
+
+    /** A GPU may throw what a step has found as late as when an evaluation or a checkpoint waits for it. */
+    private static Result named(Clients clients, Supplier<Result> run) {
+        try {
+            return run.get();
+        } catch (DeviceException.NotFinite e) {
+            throw clients.named(e);
         }
     }
 

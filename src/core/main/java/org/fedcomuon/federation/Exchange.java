@@ -63,8 +63,7 @@ final class Exchange implements Method.Server, AutoCloseable {
     void mean(Variable... variables) {
         clients.timed(Clients.Phase.EXCHANGE, () -> {
             if (shared.devices() > 1 || clustered) {
-                clients.settle(); // a GPU that has found a fault would hold back its own operations, not those of
-                // others
+                clients.settle(); // a GPU with a fault holds back its own operations, not those of others
             }
             post();
             averaging.post(variables);

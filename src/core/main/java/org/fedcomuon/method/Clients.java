@@ -316,7 +316,7 @@ public final class Clients implements AutoCloseable {
      * Returns what a NaN or infinity that the device has found means: a fault of a client if an oracle brought it, a
      * divergence if it is in another variable, and otherwise the exception itself.
      */
-    RuntimeException named(DeviceException.NotFinite e) {
+    public RuntimeException named(DeviceException.NotFinite e) {
         for (Variable variable : variables) {
             Device.Position place = variable.find(e).orElse(null);
             if (place != null) {

@@ -2,6 +2,7 @@ package org.fedcomuon.federation;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.util.ArrayList;
@@ -9,6 +10,7 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.fedcomuon.method.ClientFault;
 import org.fedcomuon.method.ClientFaultException;
@@ -28,11 +30,13 @@ import org.fedcomuon.problem.Problem;
 import org.fedcomuon.problem.Risk;
 import org.fedcomuon.problem.Sample;
 import org.fedcomuon.problem.testbed.RateTestbed;
+import org.fedcomuon.testing.TestDevices;
 import org.junit.jupiter.api.Named;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Clients that throw or return nonsense: the run fails, or goes on without them for the round. */
 class ClientFaultsIT {
@@ -336,5 +340,31 @@ class ClientFaultsIT {
                         .build()
                         .run())
                 .isInstanceOf(OutOfMemoryError.class);
+    }
+
+    /** A step of FedAvg has no wait after its gradient, so that a GPU throws while the evaluation reads W. */
+    @ParameterizedTest
+    @ValueSource(strings = {"cpu:0", "cudasim:0"})
+    void aFaultThatAnEvaluationComesUponIsThatOfTheClient(String device) {
+        assumeTrue(
+                device.startsWith("cpu") || TestDevices.simulated().findAny().isPresent(),
+                "the simulated devices have not been built");
+        Layout layout = Layout.of(Block.matrix("weight", 4, 6), Block.vector("bias", 6));
+        Loss sound = (xi, w, gradient) -> 1;
+        Loss faulty = (xi, w, gradient) -> {
+            gradient.block("bias").set(2, Double.NaN);
+            return 1;
+        };
+        Federation federation = Federation.of(
+                        Problem.ofLosses(layout, List.of(sound, faulty, sound), Risk.mean()),
+                        new FedAvg(Schedule.constant(0.1)))
+                .devices(device)
+                .iterations(1)
+                .evaluate(1, (step, average) -> Map.of())
+                .build();
+        assertThatThrownBy(federation::run)
+                .isInstanceOf(ClientFaultException.class)
+                .hasMessageStartingWith("client 1 failed in step 0: ")
+                .hasMessageContaining("block 'bias'");
     }
 }
