@@ -3,7 +3,8 @@
 #pragma once
 
 // Operations on batches, the queries for the size of their workspace, and its preparation. average_rows takes addresses that
-// lie anywhere, so that the table does not fit it; its tests are in cuda_device_test, refusals_test and machines_test.
+// lie anywhere, so that the table does not fit it; its tests are in cuda_device_test, refusals_test and machines_test. The
+// operands of products lie in one room; its tests are in products_test.
 #define FCM_EVERY_OPERATION(X)        \
     X(ema)                            \
     X(compose_momentum)               \
@@ -49,6 +50,9 @@
     X(copy_in_async)            \
     X(copy_out_async)           \
     X(average_rows)             \
+    X(products_workspace)       \
+    X(products_prepare)         \
+    X(products)                 \
     FCM_EVERY_OPERATION(X)
 
 #define FCM_EVERY_FUNCTION(X)  \

@@ -40,7 +40,7 @@ extern "C" {
 #endif
 
 /* Raised whenever a signature, a struct or a meaning below changes. */
-#define FCM_ABI_VERSION 5
+#define FCM_ABI_VERSION 6
 
 typedef int32_t fcm_status;
 enum {
@@ -393,6 +393,51 @@ FCM_API fcm_status fcm_multiply(fcm_context *context, int64_t clients, int64_t r
                                 int64_t a_col, const float *b, int64_t b_stride, int64_t b_row, int64_t b_col,
                                 double base_factor, const float *base, int64_t base_stride, float *out, int64_t out_stride,
                                 void *workspace, int64_t workspace_bytes, fcm_error *error);
+
+/*
+ * One product of every client, out = base_factor base + product_factor A B, in the terms of fcm_multiply. All operands lie in
+ * one room: offsets count floats from its start, strides the floats from one client to the next.
+ */
+typedef struct fcm_product {
+    int64_t rows;
+    int64_t cols;
+    int64_t depth;
+    int64_t symmetric; /* 1 if the result is symmetric */
+    double product_factor;
+    double base_factor;
+    int64_t a_offset;
+    int64_t a_stride;
+    int64_t a_row;
+    int64_t a_col;
+    int64_t b_offset;
+    int64_t b_stride;
+    int64_t b_row;
+    int64_t b_col;
+    int64_t base_offset; /* -1 for no base */
+    int64_t base_stride;
+    int64_t out_offset;
+    int64_t out_stride;
+    int64_t of_offset; /* where the matrix begins that this result was computed from, from a client's `of`; -1: not checked */
+} fcm_product;
+
+FCM_API fcm_status fcm_products_workspace(const fcm_context *context, int64_t clients, const fcm_product *products,
+                                          int64_t count, int64_t *bytes, fcm_error *error);
+
+/*
+ * As fcm_vector_steps_prepare, for fcm_products with these products. No product may write what another one of them reads or
+ * writes.
+ */
+FCM_API fcm_status fcm_products_prepare(fcm_context *context, int64_t clients, const fcm_product *products, int64_t count,
+                                        void *workspace, int64_t workspace_bytes, fcm_error *error);
+
+/*
+ * Products of any shapes that do not depend on each other, of all clients in one launch; every one has the bits of
+ * fcm_multiply. A result with an of_offset that is not finite is FCM_NOT_FINITE with the client, the product as block, and
+ * the address in `of`, which may be NULL if nothing is checked. The workspace is prepared for these products.
+ */
+FCM_API fcm_status fcm_products(fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, float *room,
+                                int64_t room_floats, const float *of, int64_t of_stride, void *workspace,
+                                int64_t workspace_bytes, fcm_error *error);
 
 /* ---- A yardstick ------------------------------------------------------------------------------ */
 

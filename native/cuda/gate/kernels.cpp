@@ -135,7 +135,7 @@ const std::vector<Kernel> &kernels() {
         {"fcm_k_rearrange_4", "rearrange", "8 N", "0", "0", [](Scale s) { return each(elements(s), 8, 0, 0); }, plain},
         {"fcm_k_rearrange_8", "rearrange", "16 N", "0", "0", [](Scale s) { return each(elements(s), 16, 0, 0); }, plain},
         {"fcm_k_dropout_mask", "dropout_mask", "N", "0", "0", [](Scale s) { return each(elements(s), 1, 0, 0); }, plain},
-        {"fcm_k_multiply", "multiply", "4 K (m l + l n + m n); a Gram matrix 4 K (m l + m m)",
+        {"fcm_k_products", "multiply, products", "4 K (m l + l n + m n); a Gram matrix 4 K (m l + m m)",
          "2 K m n l; a symmetric result K m (m + 1) l", "0", gram, plain},
         {"fcm_k_schulz_norms", "newton_schulz_small", "4 N", "0", "2 N",
          [](Scale s) { return each(matrix_elements(s), 4, 0, 2); }, plain},

@@ -218,23 +218,51 @@ std::vector<Mutant> make() {
     add({"square-barrier-again", "rearrange: the square is filled again while some still read it",
          {{"rearrange.cu", "        __syncthreads();  // before the square is filled again\n", ""}}, "rearrange.cu", Engine::kPtx,
          {"rearrange_of_each_layout"}, true});
-    add({"slice-barrier", "multiply: a slice is used before it is loaded",
-         {{"multiply.cu",
-           R"(load_slice(b_slice, b, left, p.cols, p.b.col, k, p.depth, p.b.row);
-        __syncthreads();)",
-           "load_slice(b_slice, b, left, p.cols, p.b.col, k, p.depth, p.b.row);"}},
-         "multiply.cu", Engine::kSource, {"multiply_of_each_layout"}});
-    add({"slice-barrier-again", "multiply: the next slice is loaded while some still use this one",
-         {{"multiply.cu",
+
+    // ---- Products ----
+    const std::vector<std::string> kProducts = {"products_of_a_table"};
+    const std::vector<std::string> kMultiply = {"multiply_of_each_layout"};
+    add({"slice-barrier", "products: a slice is used before it is there",
+         {{"products.cu",
            R"(        __syncthreads();
-    }
-    const float *base)",
-           R"(    }
-    const float *base)"}},
-         "multiply.cu", Engine::kPtx, {"multiply_of_each_layout"}});
-    add({"product-mirror", "multiply: the mirror of a symmetric result is not written",
-         {{"multiply.cu", "if (p.symmetric != 0) out[col * p.cols + row] = value;", ""}}, "multiply.cu", Engine::kSource,
-         {"multiply_of_each_layout"}});
+        // What follows)",
+           "        // What follows"}},
+         "products.cu", Engine::kSource, kMultiply});
+    add({"slice-barrier-again", "products: the next slice is fetched while some still use this one",
+         {{"products.cu",
+           R"(        __syncthreads();
+        now = 1 - now;)",
+           "        now = 1 - now;"}},
+         "products.cu", Engine::kPtx, kMultiply});
+    add({"slice-stale", "products: the buffers of the pair are not exchanged", {{"products.cu", "        now = 1 - now;\n", ""}},
+         "products.cu", Engine::kSource, kProducts});
+    add({"product-mirror", "products: the mirror image of a vector is written to the column of the first",
+         {{"products.cu", "t.out + (first_col + j) * t.cols + first_row, mirror", "t.out + first_col * t.cols + first_row + 0 * j, mirror"}},
+         "products.cu", Engine::kSource, kProducts});
+    add({"product-mirror-diagonal", "products: on the diagonal the mirror image is not written",
+         {{"products.cu", "if (t.symmetric) t.out[c * t.cols + r] = value[i][j];", ""}}, "products.cu", Engine::kSource,
+         kMultiply});
+    add({"triangle-off", "products: the triangle has a tile too many",
+         {{"tiles.h", "while (row > 0 && row * side - row * (row - 1) / 2 > t) --row;", "++t;"}}, "products.cu",
+         Engine::kSource, kProducts});
+    add({"half-tile", "products: the second patch of a thread is beside the first",
+         {{"tiles.h", "load<kPatch>(&b[d][col + q * kHalfTile], cols[q]);", "load<kPatch>(&b[d][col + q * kPatch], cols[q]);"}},
+         "products.cu", Engine::kSource, kProducts});
+    add({"edge-tile", "products: a tile of half the height is taken for a whole one's width",
+         {{"products.cu", "if (wide) return product_tile<1, 2>(t, a, b);", "if (wide) return product_tile<1, 1>(t, a, b);"}},
+         "products.cu", Engine::kSource, kProducts});
+    add({"product-entry", "products: the first tile of a product is taken for the last of the one before",
+         {{"products.cu", "if (p.listed[middle].first_tile <= tile) {", "if (p.listed[middle].first_tile < tile) {"}},
+         "products.cu", Engine::kSource, kProducts});
+    add({"depth-tail", "products: the whole slice is used where less is left",
+         {{"products.cu", "depth - k < kSlice ? static_cast<int>(depth - k) : kSlice, row, col", "kSlice, row, col"}},
+         "products.cu", Engine::kSource, kProducts});
+    add({"slice-lane", "products: lanes of a transposed copy take one element twice",
+         {{"tiles.h", "one(e % 8 + e / 32 % 2 * 8,", "one(e % 8 + e / 64 % 2 * 8,"}}, "products.cu",
+         Engine::kSource, kProducts});
+    add({"product-unnamed", "products: a result out of range is named after the first client",
+         {{"products.cu", "check.found(p.of + client * p.of_stride + what.of_offset)", "check.found(p.of + what.of_offset)"}},
+         "products.cu", Engine::kSource, {"products_name_what_is_out_of_range"}});
 
     // ---- Newton-Schulz ----
     const Edit overwritten_too_early = {"newton_schulz.cu", "        __syncthreads();  // everybody has read what is overwritten now\n", ""};

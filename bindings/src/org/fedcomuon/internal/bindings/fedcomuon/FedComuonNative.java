@@ -23,10 +23,10 @@ public class FedComuonNative extends FedComuonNative$shared {
     static final SymbolLookup SYMBOL_LOOKUP = SymbolLookup.loaderLookup()
             .or(Linker.nativeLinker().defaultLookup());
 
-    private static final int FCM_ABI_VERSION = (int)5L;
+    private static final int FCM_ABI_VERSION = (int)6L;
     /**
      * {@snippet lang=c :
-     * #define FCM_ABI_VERSION 5
+     * #define FCM_ABI_VERSION 6
      * }
      */
     public static int FCM_ABI_VERSION() {
@@ -3673,6 +3673,207 @@ public class FedComuonNative extends FedComuonNative$shared {
                 traceDowncall("fcm_multiply", context, clients, rows, cols, depth, symmetric, product_factor, a, a_stride, a_row, a_col, b, b_stride, b_row, b_col, base_factor, base, base_stride, out, out_stride, workspace, workspace_bytes, error);
             }
             return (int)mh$.invokeExact(context, clients, rows, cols, depth, symmetric, product_factor, a, a_stride, a_row, a_col, b, b_stride, b_row, b_col, base_factor, base, base_stride, out, out_stride, workspace, workspace_bytes, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_products_workspace {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_products_workspace");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_products_workspace(const fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, int64_t *bytes, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_products_workspace$descriptor() {
+        return fcm_products_workspace.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_products_workspace(const fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, int64_t *bytes, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_products_workspace$handle() {
+        return fcm_products_workspace.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_products_workspace(const fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, int64_t *bytes, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_products_workspace$address() {
+        return fcm_products_workspace.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_products_workspace(const fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, int64_t *bytes, fcm_error *error)
+     * }
+     */
+    public static int fcm_products_workspace(MemorySegment context, long clients, MemorySegment products, long count, MemorySegment bytes, MemorySegment error) {
+        var mh$ = fcm_products_workspace.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_products_workspace", context, clients, products, count, bytes, error);
+            }
+            return (int)mh$.invokeExact(context, clients, products, count, bytes, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_products_prepare {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_products_prepare");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_products_prepare(fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_products_prepare$descriptor() {
+        return fcm_products_prepare.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_products_prepare(fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_products_prepare$handle() {
+        return fcm_products_prepare.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_products_prepare(fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_products_prepare$address() {
+        return fcm_products_prepare.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_products_prepare(fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static int fcm_products_prepare(MemorySegment context, long clients, MemorySegment products, long count, MemorySegment workspace, long workspace_bytes, MemorySegment error) {
+        var mh$ = fcm_products_prepare.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_products_prepare", context, clients, products, count, workspace, workspace_bytes, error);
+            }
+            return (int)mh$.invokeExact(context, clients, products, count, workspace, workspace_bytes, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_products {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_products");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_products(fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, float *room, int64_t room_floats, const float *of, int64_t of_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_products$descriptor() {
+        return fcm_products.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_products(fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, float *room, int64_t room_floats, const float *of, int64_t of_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_products$handle() {
+        return fcm_products.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_products(fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, float *room, int64_t room_floats, const float *of, int64_t of_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_products$address() {
+        return fcm_products.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_products(fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, float *room, int64_t room_floats, const float *of, int64_t of_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * }
+     */
+    public static int fcm_products(MemorySegment context, long clients, MemorySegment products, long count, MemorySegment room, long room_floats, MemorySegment of, long of_stride, MemorySegment workspace, long workspace_bytes, MemorySegment error) {
+        var mh$ = fcm_products.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_products", context, clients, products, count, room, room_floats, of, of_stride, workspace, workspace_bytes, error);
+            }
+            return (int)mh$.invokeExact(context, clients, products, count, room, room_floats, of, of_stride, workspace, workspace_bytes, error);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {
