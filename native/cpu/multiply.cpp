@@ -69,7 +69,8 @@ fcm_status device::multiply(fcm_context *context, int64_t clients, int64_t rows,
                        base == nullptr ? nullptr : base + k * base_stride,
                        out + k * out_stride,
                        static_cast<float>(base_factor),
-                       static_cast<float>(product_factor)};
+                       static_cast<float>(product_factor),
+                       FCM_FP32};
     };
     auto *rights = static_cast<float *>(workspace);
     const int threads = context->pool.threads();

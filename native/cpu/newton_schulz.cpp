@@ -23,7 +23,7 @@ SmallSchulz shape_of(const fcm_matrix_block &block) {
     return shape;
 }
 
-int64_t floats_of(const SmallSchulz &s) { return s.width * (s.length + 2 * s.pitch + kSchulzPanel); }
+int64_t floats_of(const SmallSchulz &s) { return s.width * (s.length + 2 * s.pitch + kSchulzPanel) + kSchulzPairs; }
 
 double cost_of(const fcm_matrix_block &block) {
     const SmallSchulz s = shape_of(block);
@@ -121,6 +121,8 @@ fcm_status device::newton_schulz_small(fcm_context *context, int64_t clients, co
         work.gram = work.y + work.length * work.width;
         work.poly = work.gram + work.width * work.pitch;
         work.panel = work.poly + work.width * work.pitch;
+        work.pairs = work.panel + work.width * kSchulzPanel;
+        work.precision = FCM_FP32;
         const double norm = norms[number_of(task)];
         const auto &kernels = context->kernels;
         kernels.schulz_load(work, matrix_of(task), block.rows, block.cols, norm == 0.0 ? 0.0 : 1.0 / (norm * divisor));

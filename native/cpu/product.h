@@ -15,5 +15,6 @@ namespace fcm {
 FCM_DECLARE_PRODUCT(baseline)
 FCM_DECLARE_PRODUCT(avx2)
 FCM_DECLARE_PRODUCT(avx512)
+FCM_DECLARE_PRODUCT(avx512_bf16)
 
 }  // namespace fcm

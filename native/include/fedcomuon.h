@@ -87,9 +87,15 @@ enum { FCM_CPU = 0, FCM_CUDA = 1, FCM_CUDASIM = 2 };
 FCM_API fcm_status fcm_backend_load(const char *path, int32_t *kind, fcm_error *error);
 
 /* Which vector instructions the CPU kernels use. Element-wise operations and sums give the same bits
- * with each; Newton-Schulz gives the same bits with AVX2 and AVX-512, which both have fused
- * multiply-add, and slightly different ones with the baseline, which has not. */
-enum { FCM_ISA_AUTO = 0, FCM_ISA_BASELINE = 1, FCM_ISA_AVX2 = 2, FCM_ISA_AVX512 = 3 };
+ * with each; Newton-Schulz gives the same bits with AVX2 and both kinds of AVX-512, which have fused
+ * multiply-add, and slightly different ones with the baseline, which has not. FCM_ISA_AVX512_BF16 is
+ * faster in FCM_BF16 only, and computes what the others emulate. */
+enum { FCM_ISA_AUTO = 0, FCM_ISA_BASELINE = 1, FCM_ISA_AVX2 = 2, FCM_ISA_AVX512 = 3, FCM_ISA_AVX512_BF16 = 4 };
+
+/* In which precision Newton-Schulz multiplies; sums are in fp32. FCM_TF32: the factors of a product are rounded to 11 bits,
+ * ties away from zero. FCM_BF16: every matrix that is a factor, a base or a result is rounded to 8 bits, ties to even, and
+ * numbers below the normal range are zero. */
+enum { FCM_FP32 = 0, FCM_TF32 = 1, FCM_BF16 = 2 };
 
 typedef struct fcm_device_info {
     int32_t kind;         /* FCM_CPU, FCM_CUDA or FCM_CUDASIM */

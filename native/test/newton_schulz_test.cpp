@@ -491,7 +491,7 @@ TEST(newton_schulz_gives_the_same_bits) {
             CHECK(bits_of(threads, isa) == single[isa], "isa %d differs with %d threads", isa, threads);
         }
     }
-    if (single.count(FCM_ISA_AVX512) == 1) {
-        CHECK(single[FCM_ISA_AVX512] == single[FCM_ISA_AVX2], "avx2 and avx512 differ");
+    for (const int32_t isa : {FCM_ISA_AVX512, FCM_ISA_AVX512_BF16}) {
+        if (single.count(isa) == 1) CHECK(single[isa] == single[FCM_ISA_AVX2], "avx2 and isa %d differ", isa);
     }
 }
