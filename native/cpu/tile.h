@@ -75,11 +75,16 @@ constexpr uint32_t kQuiet = 0x00400000u;  // what makes a NaN quiet; so none bec
 
 // Rounds to bf16, to the nearest and then the even one. What is below the normal range becomes zero, with its sign.
 inline Vector to_bf16(Vector v) {
+#if defined(__AVX512BF16__)
+    const __m256i halves = (__m256i)_mm512_cvtneps_pbh(v);
+    return vector((Words)_mm512_maskz_cvtepu16_epi32(0xffff, halves) << 16);
+#else
     const Words w = words(v);
     const Words magnitude = w & ~kSign;
     const Words rounded = (w + 0x7fffu + (w >> 16 & 1u)) & 0xffff0000u;
     const Words number = choose((Words)(magnitude < 0x00800000u), w & kSign, rounded);
     return vector(choose((Words)(magnitude > kInfinity), (w | kQuiet) & 0xffff0000u, number));
+#endif
 }
 
 // Rounds to tf32, to the nearest and then the larger one, as cvt.rna.tf32 does.
@@ -111,7 +116,7 @@ class FlushDenormals {
 };
 
 // The arithmetics of a product. `factor` is what becomes of an operand when it is loaded, `result` what becomes of a result,
-// `base` of what is added to it. A step of the sum takes kDepth elements of k, the last one first.
+// `base` of what is added to it. With kDepth = 2 the sum runs over pairs of k, the second one of each first.
 struct Fp32 {
     static constexpr int kDepth = 1;
     static Vector factor(Vector v) { return v; }
@@ -235,28 +240,40 @@ inline void tile(const Stretch stretch, P p, const float *q, int64_t q_width, co
 #pragma GCC unroll 3
         for (int v = 0; v < V; ++v) sum[i][v] = stretch.resume ? load(begun + v * kVector) : broadcast(0.0f);
     }
-    const auto add = [&](const float *left, const float *right) __attribute__((always_inline)) {
+    const auto add = [&]() __attribute__((always_inline)) {
         Vector row[V];
 #pragma GCC unroll 3
-        for (int v = 0; v < V; ++v) row[v] = A::factor(load_once(right + v * kVector));
+        for (int v = 0; v < V; ++v) row[v] = A::factor(load_once(q + v * kVector));
 #pragma GCC unroll 8
         for (int i = 0; i < R; ++i) {
-            const Vector factor = A::factor(broadcast(left[i * p.across]));
+            const Vector factor = A::factor(broadcast(p.at[i * p.across]));
 #pragma GCC unroll 3
             for (int v = 0; v < V; ++v) sum[i][v] = A::add(factor, row[v], sum[i][v]);
         }
     };
-    int64_t k = 0;
-    for (; k + A::kDepth <= stretch.depth; k += A::kDepth, p.at += A::kDepth * p.down, q += A::kDepth * q_width) {
-        if constexpr (A::kDepth == 2) add(p.at + p.down, q + q_width);
-        add(p.at, q);
-    }
-    if constexpr (A::kDepth == 2) {
-        if (k < stretch.depth) {  // the last one has a zero beside it, which counts: -0 + 0 is 0
+    if constexpr (A::kDepth == 1) {
+        for (int64_t k = 0; k < stretch.depth; ++k, p.at += p.down, q += q_width) add();
+    } else {
+        // 1, 0, 3, 2, ...: one back and three forward in turns. Both halves of a pair in one turn of the loop would need more
+        // registers than there are.
+        int64_t p_step = -p.down;
+        int64_t q_step = -q_width;
+        p.at += p.down;
+        q += q_width;
+        for (int64_t k = 0; k < stretch.depth / 2 * 2; ++k) {
+            add();
+            p.at += p_step;
+            q += q_step;
+            p_step = 2 * p.down - p_step;
+            q_step = 2 * q_width - q_step;
+        }
+        if (stretch.depth % 2 == 1) {  // the last one has a zero beside it, which counts: -0 + 0 is 0
             for (int i = 0; i < R; ++i) {
                 for (int v = 0; v < V; ++v) sum[i][v] = multiply_add(broadcast(0.0f), broadcast(0.0f), sum[i][v]);
             }
-            add(p.at, q);
+            p.at -= p.down;
+            q -= q_width;
+            add();
         }
     }
     float *out = s.out;

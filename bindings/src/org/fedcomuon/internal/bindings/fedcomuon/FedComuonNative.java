@@ -351,6 +351,42 @@ public class FedComuonNative extends FedComuonNative$shared {
     public static int FCM_ISA_AVX512() {
         return FCM_ISA_AVX512;
     }
+    private static final int FCM_ISA_AVX512_BF16 = (int)4L;
+    /**
+     * {@snippet lang=c :
+     * enum <anonymous>.FCM_ISA_AVX512_BF16 = 4
+     * }
+     */
+    public static int FCM_ISA_AVX512_BF16() {
+        return FCM_ISA_AVX512_BF16;
+    }
+    private static final int FCM_FP32 = (int)0L;
+    /**
+     * {@snippet lang=c :
+     * enum <anonymous>.FCM_FP32 = 0
+     * }
+     */
+    public static int FCM_FP32() {
+        return FCM_FP32;
+    }
+    private static final int FCM_TF32 = (int)1L;
+    /**
+     * {@snippet lang=c :
+     * enum <anonymous>.FCM_TF32 = 1
+     * }
+     */
+    public static int FCM_TF32() {
+        return FCM_TF32;
+    }
+    private static final int FCM_BF16 = (int)2L;
+    /**
+     * {@snippet lang=c :
+     * enum <anonymous>.FCM_BF16 = 2
+     * }
+     */
+    public static int FCM_BF16() {
+        return FCM_BF16;
+    }
 
     private static class fcm_device_count {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
