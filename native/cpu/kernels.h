@@ -20,7 +20,7 @@ struct SmallSchulz {
     float *gram;     // width x pitch: A = X X^T
     float *poly;     // width x pitch: B = b A + c A A
     float *panel;    // kSchulzPanel x width
-    float *pairs;    // kSchulzPairs: operands in bf16, two numbers in the place of a float
+    float *pairs;    // kSchulzPairs: operands as bf16, two numbers in the place of a float, or rounded to tf32; not in fp32
     int32_t precision;
 };
 constexpr int64_t kSchulzPad = 16;
@@ -118,6 +118,8 @@ struct Kernels {
                          const float *right);
     // Copies rows [row, row + rows) of the upper triangle of the result below the diagonal.
     void (*product_mirror)(const Product &p, int64_t row, int64_t rows);
+    // Rounds as FCM_BF16 says.
+    void (*round_to_bf16)(int64_t n, float *x);
 
     // y = factor x, computed in double and rounded once, so that the factor may leave the range of float; x may be y
     void (*scale)(int64_t n, double factor, const float *x, float *y);

@@ -160,4 +160,15 @@ void FCM_JOIN(product_mirror_, FCM_ISA)(const Product &p, int64_t row, int64_t r
     }
 }
 
+void FCM_JOIN(round_to_bf16_, FCM_ISA)(int64_t n, float *x) {
+    int64_t i = 0;
+    for (; i + kVector <= n; i += kVector) store(x + i, to_bf16(load(x + i)));
+    if (i == n) return;
+    float last[kVector] = {};
+    const auto bytes = static_cast<size_t>(n - i) * sizeof(float);
+    std::memcpy(last, x + i, bytes);
+    store(last, to_bf16(load(last)));
+    std::memcpy(x + i, last, bytes);
+}
+
 }  // namespace fcm

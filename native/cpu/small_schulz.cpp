@@ -54,7 +54,7 @@ void mirror(float *a, int64_t side, int64_t pitch) {
 
 // The floats of Q that stay in the L1 cache while every tile reads them.
 constexpr int64_t kCachedFloats = 8192;
-static_assert(kCachedFloats <= kSchulzPairs, "as many pairs are cached");
+static_assert(kCachedFloats <= kSchulzPairs && kSchulzPanel * FCM_SMALL_SIDE <= kSchulzPairs, "copies need room");
 
 // Joins `depth` rows of bf16 numbers to pairs.
 void join_rows(int64_t depth, int64_t width, const float *rows, int64_t rows_width, float *pairs, int64_t pairs_width) {
@@ -77,9 +77,17 @@ inline void join_columns(int64_t width, const float *row, float *pairs) {
     }
 }
 
+// Rounds `count` floats, a multiple of kSchulzPad; from one place to another, or in place.
+void round_to_tf32(int64_t count, const float *from, float *to) {
+    for (int64_t i = 0; i < count; i += kVector) store(to + i, to_tf32(load(from + i)));
+}
+
 // Whether operands are joined to pairs before they are multiplied.
 template <class A>
 constexpr bool kJoins = kPairs && std::is_same_v<A, Bf16Pairs>;
+// Whether rounded copies of them are multiplied.
+template <class A>
+constexpr bool kCopies = std::is_same_v<A, Tf32>;
 
 // out = base_factor base + product_factor Q^T Q, which is symmetric: the tiles that touch one triangle are computed, then
 // mirrored. Q has rows of `q_width` floats, out and base have rows of w.pitch floats.
@@ -99,6 +107,10 @@ void symmetric_product(const SmallSchulz &w, int64_t depth, const float *q, int6
             rows = w.pairs;
             width = w.width;
             stretch.depth = (stretch.depth + 1) / 2;
+        } else if constexpr (kCopies<A>) {
+            for (int64_t r = 0; r < stretch.depth; ++r) round_to_tf32(w.width, rows + r * q_width, w.pairs + r * w.width);
+            rows = w.pairs;
+            width = w.width;
         }
         for (int64_t i = 0; i < w.side; i += kTileRows) {
             const int64_t to = i < last ? smaller(last, columns) : columns;
@@ -124,6 +136,8 @@ __attribute__((noinline)) void step_in(const SmallSchulz &w, float a, float b, f
     if constexpr (kJoins<A>) {
         join_rows(w.side, w.width, w.poly, w.pitch, w.pairs, w.pitch);
         poly = w.pairs;
+    } else if constexpr (kCopies<A>) {
+        round_to_tf32(w.width * w.pitch, w.poly, w.poly);
     }
     for (int64_t i = 0; i < w.length; i += kSchulzPanel) {
         const int64_t rows = smaller(kSchulzPanel, w.length - i);
@@ -135,6 +149,9 @@ __attribute__((noinline)) void step_in(const SmallSchulz &w, float a, float b, f
             join_columns(rows * w.width, w.panel, joined);
             factor = Factor{joined, 1, w.width / 2};
             depth = (w.side + 1) / 2;
+        } else if constexpr (kCopies<A>) {
+            round_to_tf32(rows * w.width, w.panel, w.pairs);
+            factor.at = w.pairs;
         }
         for (int64_t strip, j = 0; j < columns; j += strip) {
             strip = strip_of(columns - j);

@@ -115,20 +115,17 @@ class FlushDenormals {
 #endif
 };
 
-// The arithmetics of a product. `factor` is what becomes of an operand when it is loaded, `result` what becomes of a result,
-// `base` of what is added to it. With kDepth = 2 the sum runs over pairs of k, the second one of each first.
+// The arithmetics of a product of factors that have been rounded. `base` and `result` are what becomes of what is added to it,
+// and of the result. With kDepth = 2 the sum runs over pairs of k, the second one of each first.
 struct Fp32 {
     static constexpr int kDepth = 1;
-    static Vector factor(Vector v) { return v; }
     static Vector add(Vector a, Vector b, Vector sum) { return multiply_add(a, b, sum); }
     static Vector base(Vector v) { return v; }
     static Vector result(Vector v) { return v; }
 };
 
-// A product of two factors has 22 bits and is exact.
-struct Tf32 : Fp32 {
-    static Vector factor(Vector v) { return to_tf32(v); }
-};
+// A product of two factors has 22 bits and is exact. Nothing else is different.
+struct Tf32 : Fp32 {};
 
 // Operands are bf16 numbers in floats. A product of two has 16 bits and is exact; of a pair of them, vdpbf16ps adds the second
 // one first, each with a rounding of its own, and so does this.
@@ -243,10 +240,10 @@ inline void tile(const Stretch stretch, P p, const float *q, int64_t q_width, co
     const auto add = [&]() __attribute__((always_inline)) {
         Vector row[V];
 #pragma GCC unroll 3
-        for (int v = 0; v < V; ++v) row[v] = A::factor(load_once(q + v * kVector));
+        for (int v = 0; v < V; ++v) row[v] = load_once(q + v * kVector);
 #pragma GCC unroll 8
         for (int i = 0; i < R; ++i) {
-            const Vector factor = A::factor(broadcast(p.at[i * p.across]));
+            const Vector factor = broadcast(p.at[i * p.across]);
 #pragma GCC unroll 3
             for (int v = 0; v < V; ++v) sum[i][v] = A::add(factor, row[v], sum[i][v]);
         }

@@ -208,7 +208,8 @@ TEST(average_of_rows_anywhere) {
                         for (int64_t k = tables.rows - 1; k >= 0; --k) rows.push_back(from + k * x.stride());
                         for (int64_t t = 1; t < tables.targets; ++t) targets.push_back(to + t * y.stride());
                         targets.push_back(const_cast<float *>(rows.front()));
-                        return fcm_average_rows(side.context(), tables.rows, n, weighted ? weights.data() : nullptr, rows.data(),
+                        return fcm_average_rows(side.context(), tables.rows, n, weighted ? weights.data() : nullptr,
+                                                rows.data(),
                                                 tables.targets, targets.data(), error);
                     };
                     both.same(words("average_rows", tables.rows, n, placing), call, x, y);
@@ -409,7 +410,8 @@ TEST(first_that_is_not_finite) {
                 const float *to_x = sim.put(x);
                 ok(fcm_all_finite(sim.context(), 3, n, to_x, x.stride(), &client, &index, &error), error);
                 const bool right = bad == 0.0f ? client == -1 && index == -1 : client == 1 && index == n / 2;
-                CHECK(right, "%s: client %ld, index %ld", words("all_finite", 3, n, placing).c_str(), long(client), long(index));
+                CHECK(right, "%s: client %ld, index %ld", words("all_finite", 3, n, placing).c_str(), long(client),
+                      long(index));
                 sim.clear();
             }
         }
@@ -727,7 +729,8 @@ fcm_status run_products(Side &side, int64_t clients, ProductTable &table, Floats
     ok(fcm_products_workspace(side.context(), clients, table.products.data(), table.count(), &bytes, error), *error);
     void *workspace = side.room(bytes);
     ok(fcm_products_prepare(side.context(), clients, table.products.data(), table.count(), workspace, bytes, error), *error);
-    return fcm_products(side.context(), clients, table.products.data(), table.count(), to_room, table.floats, to_of, of.stride(),
+    return fcm_products(side.context(), clients, table.products.data(), table.count(), to_room, table.floats, to_of,
+                        of.stride(),
                         workspace, bytes, error);
 }
 
@@ -833,7 +836,8 @@ TEST(products_outside_of_their_room_or_unprepared_are_refused) {
         };
         if (side == &both.sim) CHECK(call(table.floats, to_of) == FCM_INVALID_ARGUMENT, "unprepared");
         ok(fcm_products_prepare(side->context(), 2, table.products.data(), 1, workspace, 1 << 16, &error), error);
-        CHECK(call(table.floats - 1, to_of) == FCM_INVALID_ARGUMENT && std::strstr(error.message, "outside the room") != nullptr,
+        CHECK(call(table.floats - 1, to_of) == FCM_INVALID_ARGUMENT && std::strstr(error.message,
+                                                                                   "outside the room") != nullptr,
               "%s", error.message);
         CHECK(call(table.floats, nullptr) == FCM_INVALID_ARGUMENT, "nothing to name results after");
         ok(call(table.floats, to_of), error);
@@ -875,14 +879,14 @@ class Matrices {
             float *to_o = side.put(o_);
             float *to_w = side.put(w_);
             int64_t room = 0;
-            ok(fcm_newton_schulz_small_workspace(side.context(), m_.clients(), blocks_.data(), count, &room, error), *error);
-            void *workspace = side.room(room);
-            ok(fcm_newton_schulz_small_prepare(side.context(), m_.clients(), blocks_.data(), count, coefficients.data(), steps,
-                                               workspace, room, error),
+            ok(fcm_newton_schulz_workspace(side.context(), m_.clients(), blocks_.data(), count, Iteration(), &room, error),
                *error);
-            return fcm_newton_schulz_small(side.context(), m_.clients(), blocks_.data(), count, coefficients.data(), steps, 1.01,
-                                           0.5, to_m, m_.stride(), to_o, o_.stride(), to_w, w_.stride(), workspace, room,
-                                           error);
+            void *workspace = side.room(room);
+            ok(fcm_newton_schulz_prepare(side.context(), m_.clients(), blocks_.data(), count, Iteration(coefficients.data(),
+                    steps), workspace, room, error),
+               *error);
+            return fcm_newton_schulz(side.context(), m_.clients(), blocks_.data(), count, Iteration(coefficients.data(), steps,
+                    1.01), 0.5, to_m, m_.stride(), to_o, o_.stride(), to_w, w_.stride(), workspace, room, error);
         };
         both.near(what, tolerance, call, m_, o_, w_);
     }
@@ -905,7 +909,7 @@ class Matrices {
     Floats w_;
 };
 
-const std::vector<double> kTwoSteps = {3.4445, -4.7750, 2.0315, 2.0, -1.5, 0.5};
+const std::vector<double> kTwoSteps = {3.4445, -4.7750, 2.0315, 2.0, -1.5, 0.5, 0};
 
 }  // namespace
 
@@ -918,7 +922,7 @@ TEST(newton_schulz_of_mixed_shapes) {
 // Twice with the same workspace.
 TEST(newton_schulz_twice) {
     Side sim(FCM_CUDASIM);
-    const fcm_matrix_block block{6, 9, 0, 0, 0, 1.0};
+    const fcm_matrix_block block{6, 9, 0, 0, 0, 1.0, 0};
     Floats m(2, 54), o(2, 54);
     Random random(48);
     m.fill(random);
@@ -927,14 +931,14 @@ TEST(newton_schulz_twice) {
     float *to_o = sim.put(o);
     int64_t room = 0;
     fcm_error error{};
-    ok(fcm_newton_schulz_small_workspace(sim.context(), 2, &block, 1, &room, &error), error);
+    ok(fcm_newton_schulz_workspace(sim.context(), 2, &block, 1, Iteration(), &room, &error), error);
     void *workspace = sim.room(room);
-    ok(fcm_newton_schulz_small_prepare(sim.context(), 2, &block, 1, kTwoSteps.data(), 2, workspace, room, &error), error);
+    ok(fcm_newton_schulz_prepare(sim.context(), 2, &block, 1, Iteration(kTwoSteps.data(), 2), workspace, room, &error), error);
     std::vector<std::vector<float>> results;
     for (int i = 0; i < 2; ++i) {
         ok(fcm_zero(sim.context(), to_o, 2 * 54 * 4, &error), error);
-        ok(fcm_newton_schulz_small(sim.context(), 2, &block, 1, kTwoSteps.data(), 2, 1.0, 0.0, to_m, 54, to_o, 54, nullptr, 0,
-                                   workspace, room, &error),
+        ok(fcm_newton_schulz(sim.context(), 2, &block, 1, Iteration(kTwoSteps.data(), 2, 1.0), 0.0, to_m, 54, to_o, 54,
+                             nullptr, 0, workspace, room, &error),
            error);
         results.push_back(sim.get(1, o));
     }
@@ -1084,7 +1088,8 @@ TEST(a_query_says_whether_the_stream_is_done_without_waiting) {
     const bool eager = streams != nullptr && std::strcmp(streams, "eager") == 0;
     CHECK(done == 1 && (queries > 1) == !eager, "%d after %d queries", done, queries);
     // It is no error, which the next launch would report.
-    ok(fcm_ema(sim.get(), 1, n, 0.5, static_cast<float *>(x.address()), n, static_cast<float *>(y.address()), n, &error), error);
+    ok(fcm_ema(sim.get(), 1, n, 0.5, static_cast<float *>(x.address()), n, static_cast<float *>(y.address()), n, &error),
+       error);
     CHECK(fcm_query(sim.get(), nullptr, &error) == FCM_INVALID_ARGUMENT, "no place");
 }
 
@@ -1128,7 +1133,8 @@ TEST(events_hold_up_who_waits) {
         const std::vector<float> ones(n, 1.0f);
         one.in(ones.data(), kBytes);
         ok(fcm_synchronize(second.get(), &error), error);
-        ok(fcm_ema(first.get(), 1, n, 1.0, static_cast<float *>(one.address()), n, static_cast<float *>(x.address()), n, &error),
+        ok(fcm_ema(first.get(), 1, n, 1.0, static_cast<float *>(one.address()), n, static_cast<float *>(x.address()), n,
+                   &error),
            error);
         ok(fcm_event_record(event, &error), error);
         ok(fcm_event_wait(second.get(), event, &error), error);

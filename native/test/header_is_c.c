@@ -16,7 +16,7 @@ static void expect_at(int line, int condition, const char *words) {
 /* The layout is part of the interface, because foreign callers use these offsets. */
 _Static_assert(sizeof(fcm_error) == 512, "fcm_error");
 _Static_assert(sizeof(fcm_device_info) == 408, "fcm_device_info");
-_Static_assert(sizeof(fcm_matrix_block) == 48, "fcm_matrix_block");
+_Static_assert(sizeof(fcm_matrix_block) == 56, "fcm_matrix_block");
 
 static void check_refusal(int line, fcm_status status, fcm_status wanted, const fcm_error *error,
                           const char *function) {

@@ -391,3 +391,137 @@ TEST(the_state_of_the_thread_is_left_as_it_was) {
     }
 }
 #endif
+
+namespace {
+
+// The operation on small and large matrices, wide and tall, plain and in Gram form.
+struct Schulz {
+    static constexpr int64_t kClients = 3;
+    std::vector<fcm_matrix_block> blocks;
+    std::vector<double> coefficients;
+    std::vector<int64_t> restarts;
+    int64_t length = 0;
+    std::vector<float> m, o, w;
+
+    explicit Schulz(int64_t steps, double size = 1.0) {
+        struct Shape {
+            int64_t rows, cols, gram;
+        };
+        for (const auto &[rows, cols, gram] :
+             std::vector<Shape>{{6, 25, 0}, {120, 65, 0}, {129, 150, 0}, {161, 133, 0}, {40, 101, 1}, {300, 131, 1}}) {
+            blocks.push_back({rows, cols, length, length, length, 0.5, gram});
+            length += rows * cols;
+        }
+        for (int64_t i = 0; i < steps; ++i) coefficients.insert(coefficients.end(), {3.4445, -4.7750, 2.0315});
+        if (steps > 2) restarts.push_back(2);
+        m.resize(static_cast<size_t>(kClients * length));
+        o.resize(m.size());
+        w.resize(m.size());
+        Random random(8);
+        for (auto &value : m) value = static_cast<float>(random.uniform() * size);
+        random.fill(w);
+    }
+
+    void run(int32_t precision, int32_t threads, int32_t isa) {
+        Device device(threads, isa);
+        const Iteration iteration =
+            Iteration(coefficients.data(), static_cast<int64_t>(coefficients.size() / 3), 1.0, precision)
+                .restarting(restarts.data(), static_cast<int64_t>(restarts.size()));
+        const auto count = static_cast<int64_t>(blocks.size());
+        int64_t bytes = 0;
+        fcm_error error{};
+        CHECK(fcm_newton_schulz_workspace(device, kClients, blocks.data(), count, iteration, &bytes, &error) == FCM_OK, "%s",
+              error.message);
+        Doubles workspace(1, (bytes + 7) / 8, 1);
+        workspace.fill(std::numeric_limits<double>::quiet_NaN());
+        CHECK(fcm_newton_schulz(device, kClients, blocks.data(), count, iteration, 0.25, m.data(), length, o.data(), length,
+                                w.data(), length, workspace.data(), workspace.bytes(), &error) == FCM_OK,
+              "%s", error.message);
+        CHECK(workspace.guards_intact(), "the workspace was left");
+    }
+};
+
+}  // namespace
+
+TEST(the_operation_gives_the_same_bits_in_every_precision) {
+    for (const int32_t precision : {FCM_TF32, FCM_BF16}) {
+        Schulz first(5);
+        const std::vector<float> before = first.w;
+        first.run(precision, 1, isas().back());
+        for (size_t i = 0; i < before.size(); ++i) {
+            const float step = 0.125f * first.o[i];
+            CHECK(first.w[i] == before[i] - step, "w moves by eta scale o, rounded to fp32");
+            if (precision == FCM_BF16) CHECK(bits_of(first.o[i]) << 16 == 0, "%a is no bf16", double{first.o[i]});
+        }
+        for (const int32_t isa : isas()) {
+            for (const int32_t threads : {1, 2, 4}) {
+                Schulz other(5);
+                other.run(precision, threads, isa);
+                CHECK(isa == FCM_ISA_BASELINE || (other.o == first.o && other.w == first.w), "isa %d, %d threads, %s", isa, threads,
+                      name_of(precision));
+            }
+        }
+    }
+}
+
+// Five steps multiply an error by up to 485. A rounding to tf32 is an error of up to 2^-11, one to bf16 of 2^-8, of single
+// elements; few singular directions of random matrices get all of that. Each bound is twice the largest error measured.
+TEST(the_operation_is_near_a_reference_in_double) {
+    for (const auto &[precision, bound] : std::vector<std::pair<int32_t, double>>{{FCM_TF32, 0.005}, {FCM_BF16, 0.025}}) {
+        for (const int32_t isa : isas()) {
+            Schulz call(5);
+            call.run(precision, 2, isa);
+            double worst = 0.0;
+            for (int64_t k = 0; k < Schulz::kClients; ++k) {
+                for (const fcm_matrix_block &block : call.blocks) {
+                    const auto at = static_cast<size_t>(k * call.length + block.m_offset);
+                    const reference::Matrix wanted =
+                        reference::newton_schulz(block.rows, block.cols, call.m.data() + at, call.coefficients, 1.0);
+                    for (size_t i = 0; i < wanted.values.size(); ++i) {
+                        worst = std::max(worst, std::fabs(double{call.o[at + i]} - wanted.values[i]));
+                    }
+                }
+            }
+            std::printf("isa %d, %s: worst error of O %.3g, allowed %g\n", isa, name_of(precision), worst, bound);
+            CHECK(worst <= bound, "isa %d, %s: %g", isa, name_of(precision), worst);
+        }
+    }
+}
+
+// The norm and the division by it are in double, whatever the precision.
+TEST(scale_does_not_matter_in_any_precision) {
+    for (const int32_t precision : {FCM_TF32, FCM_BF16}) {
+        Schulz usual(3);
+        usual.run(precision, 2, FCM_ISA_AUTO);
+        for (const double size : {0x1p-140, 0x1p120}) {
+            Schulz scaled(3);
+            for (size_t i = 0; i < scaled.m.size(); ++i) {
+                // few digits, so that they are the same numbers below the normal range
+                usual.m[i] = static_cast<float>(std::round(double{usual.m[i]} * 256.0) / 256.0);
+                scaled.m[i] = static_cast<float>(double{usual.m[i]} * size);
+            }
+            usual.run(precision, 2, FCM_ISA_AUTO);
+            scaled.run(precision, 2, FCM_ISA_AUTO);
+            CHECK(usual.o == scaled.o, "%s, %g", name_of(precision), size);
+        }
+    }
+}
+
+TEST(no_steps_round_to_bf16) {
+    for (const int32_t isa : isas()) {
+        Schulz call(0);
+        call.run(FCM_BF16, 2, isa);
+        for (int64_t k = 0; k < Schulz::kClients; ++k) {
+            for (const fcm_matrix_block &block : call.blocks) {
+                const auto at = static_cast<size_t>(k * call.length + block.m_offset);
+                const double norm = reference::norm(block.rows * block.cols, call.m.data() + at);
+                int64_t wrong = 0;
+                for (size_t i = at; i < at + static_cast<size_t>(block.rows * block.cols); ++i) {
+                    const double wanted = double{call.m[i]} / norm;
+                    wrong += std::fabs(double{call.o[i]} - wanted) > 0x1.01p-8 * std::fabs(wanted) || bits_of(call.o[i]) << 16 != 0;
+                }
+                CHECK(wrong == 0, "isa %d, %ld x %ld: %ld", isa, long(block.rows), long(block.cols), long(wrong));
+            }
+        }
+    }
+}

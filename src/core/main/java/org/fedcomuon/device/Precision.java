@@ -2,6 +2,7 @@ package org.fedcomuon.device;
 
 import java.util.Arrays;
 import java.util.Locale;
+import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
 
 /**
  * The precision in which a GPU multiplies large matrices of floats; sums are always kept in float32. The narrower ones
@@ -10,11 +11,21 @@ import java.util.Locale;
  */
 public enum Precision {
     /** Every float as it is: 24 bits. */
-    FP32,
+    FP32(FedComuonNative.FCM_FP32()),
     /** Factors rounded to 11 bits, with the range of a float. */
-    TF32,
+    TF32(FedComuonNative.FCM_TF32()),
     /** Factors rounded to 8 bits, with the range of a float. */
-    BF16;
+    BF16(FedComuonNative.FCM_BF16());
+
+    private final int code;
+
+    Precision(int code) {
+        this.code = code;
+    }
+
+    int code() {
+        return code;
+    }
 
     /**
      * Returns the precision of a name, such as {@code tf32}.
