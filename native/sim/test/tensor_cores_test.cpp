@@ -47,10 +47,8 @@ void everywhere(Body body) {
             const Simulated machine({{"ORDER", order}});
             body("source " + order);
         }
-#ifdef FCM_WITH_PTX
         const Simulated machine({{"ORDER", order}, {"ENGINE", "ptx"}, {"PTX", FCM_FIXTURES "/tensor_cores.ptx"}});
         body("ptx " + order);
-#endif
     }
 }
 
