@@ -7,50 +7,15 @@
 #include "context.h"
 #include "device.h"
 #include "device_functions.h"
+#include "products.h"
+#include "sums.h"
 #include "tiles.h"
 
 namespace fcm {
 
-// A product, and where its tiles begin among those of a client.
-struct ProductEntry {
-    fcm_product what;
-    int64_t first_tile;
-    int64_t tiles;
-};
-
-struct Products {
-    int64_t clients;
-    const ProductEntry *listed;  // null: there is one product, `single`
-    ProductEntry single;
-    int64_t count;
-    int64_t tiles;  // of a client
-    const float *a;
-    const float *b;
-    const float *base;
-    float *out;
-    const float *of;
-    int64_t of_stride;
-};
-
-__host__ __device__ inline int64_t tiles_of(const fcm_product &p) {
-    const int64_t across = parts_of(p.cols, kTile);
-    return p.symmetric != 0 ? triangle(across) : parts_of(p.rows, kTile) * across;
-}
-
-// The last entry that begins at or before `tile`; entries without tiles begin where the next one does.
+// The last entry that begins at or before `tile`.
 __device__ __forceinline__ const ProductEntry &product_at(const Products &p, int64_t tile) {
-    if (p.listed == nullptr) return p.single;
-    int64_t low = 0;
-    int64_t high = p.count;
-    while (high - low > 1) {
-        const int64_t middle = low + (high - low) / 2;
-        if (p.listed[middle].first_tile <= tile) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return p.listed[low];
+    return p.listed == nullptr ? p.single : p.listed[entry_at(p.listed, p.count, &ProductEntry::first_tile, tile)];
 }
 
 // Where a tile of a client's product reads and writes.
@@ -59,8 +24,10 @@ struct TileWork {
     Factor b;
     const float *base;  // may be null
     float *out;
+    float *also;  // may be null
     float product_factor;
     float base_factor;
+    float diagonal;
     int64_t rows;
     int64_t cols;
     int64_t top;
@@ -68,64 +35,95 @@ struct TileWork {
     bool symmetric;
 };
 
-// Stores the patches of a thread, and of a symmetric result the mirror image; returns whether a value is not finite.
+// Where a patch of 4 x 4 elements belongs, and whether it is a whole one, so that it moves in vectors.
+struct PatchPlace {
+    int64_t row;
+    int64_t col;
+    bool whole;
+};
+
+// Stores a patch, and of a symmetric result the mirror image.
+__device__ __forceinline__ void store_patch(const TileWork &t, float *out, const PatchPlace &at,
+                                            const float (&value)[kPatch][kPatch]) {
+    // The elements below the diagonal are mirror images; they occur in tiles on the diagonal only.
+    if (at.whole && (!t.symmetric || t.top != t.left)) {
+#pragma unroll
+        for (int i = 0; i < kPatch; ++i) store<kPatch>(out + (at.row + i) * t.cols + at.col, value[i]);
+        if (!t.symmetric) return;
+#pragma unroll
+        for (int j = 0; j < kPatch; ++j) {
+            const float mirror[kPatch] = {value[0][j], value[1][j], value[2][j], value[3][j]};
+            store<kPatch>(out + (at.col + j) * t.cols + at.row, mirror);
+        }
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < kPatch; ++i) {
+#pragma unroll
+        for (int j = 0; j < kPatch; ++j) {
+            const int64_t r = at.row + i;
+            const int64_t c = at.col + j;
+            if (r >= t.rows || c >= t.cols || (t.symmetric && c < r)) continue;
+            out[r * t.cols + c] = value[i][j];
+            if (t.symmetric) out[c * t.cols + r] = value[i][j];
+        }
+    }
+}
+
+// value = base_factor base + product_factor sum; returns whether a value is not finite.
+__device__ __forceinline__ bool finish_patch(const TileWork &t, const PatchPlace &at, float (&value)[kPatch][kPatch]) {
+    bool bad = false;
+#pragma unroll
+    for (int i = 0; i < kPatch; ++i) {
+        float from[kPatch] = {};
+        const float *base = t.base == nullptr ? nullptr : t.base + (at.row + i) * t.cols + at.col;
+        if (base != nullptr && at.whole) {
+            load<kPatch>(base, from);
+        } else if (base != nullptr) {
+#pragma unroll
+            for (int j = 0; j < kPatch; ++j) {
+                if (at.row + i < t.rows && at.col + j < t.cols) from[j] = base[j];
+            }
+        }
+#pragma unroll
+        for (int j = 0; j < kPatch; ++j) {
+            const float product = t.product_factor * value[i][j];
+            value[i][j] = t.base == nullptr ? product : fmaf(t.base_factor, from[j], product);
+            bad = bad || (not_finite(value[i][j]) && at.row + i < t.rows && at.col + j < t.cols);
+        }
+    }
+    return bad;
+}
+
+// Stores the patches of a thread; returns whether a value is not finite.
 template <int P, int Q>
 __device__ __forceinline__ bool store_patches(const TileWork &t, const float (&sum)[P * kPatch][Q * kPatch], int row, int col) {
     bool bad = false;
-    // The elements below the diagonal are mirror images; they occur in tiles on the diagonal only.
-    const bool whole = !t.symmetric || t.top != t.left;
-    const bool aligned = t.cols % kPatch == 0 && reinterpret_cast<uintptr_t>(t.out) % 16 == 0 &&
-                         (t.base == nullptr || reinterpret_cast<uintptr_t>(t.base) % 16 == 0);
+    const bool aligned = t.cols % kPatch == 0 && is_vector_aligned(t.out) && is_vector_aligned(t.base) && is_vector_aligned(t.also);
 #pragma unroll
     for (int p = 0; p < P; ++p) {
 #pragma unroll
         for (int q = 0; q < Q; ++q) {
-            const int64_t first_row = t.top + row + p * kHalfTile;
-            const int64_t first_col = t.left + col + q * kHalfTile;
-            if (first_row >= t.rows || first_col >= t.cols) continue;
-            const bool full = first_row + kPatch <= t.rows && first_col + kPatch <= t.cols;
+            PatchPlace at{t.top + row + p * kHalfTile, t.left + col + q * kHalfTile, false};
+            if (at.row >= t.rows || at.col >= t.cols) continue;
+            at.whole = aligned && at.row + kPatch <= t.rows && at.col + kPatch <= t.cols;
             float value[kPatch][kPatch];
 #pragma unroll
             for (int i = 0; i < kPatch; ++i) {
-                float from[kPatch] = {};
-                const float *base = t.base == nullptr ? nullptr : t.base + (first_row + i) * t.cols + first_col;
-                if (base != nullptr && aligned && full) {
-                    load<kPatch>(base, from);
-                } else if (base != nullptr) {
 #pragma unroll
-                    for (int j = 0; j < kPatch; ++j) {
-                        if (first_row + i < t.rows && first_col + j < t.cols) from[j] = base[j];
-                    }
-                }
-#pragma unroll
-                for (int j = 0; j < kPatch; ++j) {
-                    const float product = t.product_factor * sum[p * kPatch + i][q * kPatch + j];
-                    value[i][j] = t.base == nullptr ? product : fmaf(t.base_factor, from[j], product);
-                    bad = bad || (not_finite(value[i][j]) && first_row + i < t.rows && first_col + j < t.cols);
-                }
+                for (int j = 0; j < kPatch; ++j) value[i][j] = sum[p * kPatch + i][q * kPatch + j];
             }
-            if (aligned && full && whole) {
-#pragma unroll
-                for (int i = 0; i < kPatch; ++i) store<kPatch>(t.out + (first_row + i) * t.cols + first_col, value[i]);
-                if (!t.symmetric) continue;
-#pragma unroll
-                for (int j = 0; j < kPatch; ++j) {
-                    const float mirror[kPatch] = {value[0][j], value[1][j], value[2][j], value[3][j]};
-                    store<kPatch>(t.out + (first_col + j) * t.cols + first_row, mirror);
-                }
-                continue;
-            }
+            bad = finish_patch(t, at, value) || bad;
+            store_patch(t, t.out, at, value);
+            if (t.also == nullptr) continue;
 #pragma unroll
             for (int i = 0; i < kPatch; ++i) {
 #pragma unroll
                 for (int j = 0; j < kPatch; ++j) {
-                    const int64_t r = first_row + i;
-                    const int64_t c = first_col + j;
-                    if (r >= t.rows || c >= t.cols || (t.symmetric && c < r)) continue;
-                    t.out[r * t.cols + c] = value[i][j];
-                    if (t.symmetric) t.out[c * t.cols + r] = value[i][j];
+                    if (at.row + i == at.col + j) value[i][j] += t.diagonal;
                 }
             }
+            store_patch(t, t.also, at, value);
         }
     }
     return bad;
@@ -173,67 +171,69 @@ __device__ __forceinline__ bool any_tile(const TileWork &t, Slice (&a)[2], Slice
 
 using fcm::kThreads;
 
-extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    fcm_k_products(const FCM_GRID_CONSTANT fcm::Products p, fcm::Check check) {
+extern "C" __global__ void __launch_bounds__(kThreads, 2) fcm_k_products(const FCM_GRID_CONSTANT fcm::Products p) {
     SHARED(__align__(16) fcm::Slice, a_slices, [2]);
     SHARED(__align__(16) fcm::Slice, b_slices, [2]);
-    SHARED(int, stop, [1]);
-    // Blocks may report a result while others begin, so the status is read by an atomic operation, which leaves it as it is.
-    if (threadIdx.x == 0) stop[0] = atomicMin(&check.status->ticket, fcm::kNothing) < check.ticket ? 1 : 0;
-    __syncthreads();
-    if (stop[0] != 0) return;
+    if (p.status->ticket <= p.stop_from) return;
     for (int64_t task = blockIdx.x; task < p.clients * p.tiles; task += gridDim.x) {
         const fcm::ProductEntry &entry = fcm::product_at(p, task / p.clients);
         // The tiles of a matrix follow each other, because they share its rows and columns.
         const int64_t local = task - entry.first_tile * p.clients;
         const int64_t client = local / entry.tiles;
         const int64_t tile = local - client * entry.tiles;
-        const fcm_product &what = entry.what;
-        const int64_t across = fcm::parts_of(what.cols, fcm::kTile);
+        const int64_t across = fcm::parts_of(entry.cols, fcm::kTile);
         int64_t row = tile / across;
         int64_t col = tile - row * across;
-        if (what.symmetric != 0) fcm::triangle_place(tile, across, row, col);
+        if (entry.symmetric != 0) fcm::triangle_place(tile, across, row, col);
+        float *out = p.out + client * p.out_stride;
         const fcm::TileWork work{
-            {p.a + what.a_offset + client * what.a_stride, what.a_row, what.a_col, what.rows, what.depth},
-            {p.b + what.b_offset + client * what.b_stride, what.b_col, what.b_row, what.cols, what.depth},
-            what.base_offset < 0 ? nullptr : p.base + what.base_offset + client * what.base_stride,
-            p.out + what.out_offset + client * what.out_stride,
-            static_cast<float>(what.product_factor),
-            static_cast<float>(what.base_factor),
-            what.rows,
-            what.cols,
+            {p.a + client * p.a_stride + entry.a, entry.a_row, entry.a_col, entry.rows, entry.depth},
+            {p.b + client * p.b_stride + entry.b, entry.b_col, entry.b_row, entry.cols, entry.depth},
+            entry.base < 0 ? nullptr : p.base + client * p.base_stride + entry.base,
+            out + entry.out,
+            entry.also < 0 ? nullptr : out + entry.also,
+            entry.product_factor,
+            entry.base_factor,
+            entry.diagonal,
+            entry.rows,
+            entry.cols,
             row * fcm::kTile,
             col * fcm::kTile,
-            what.symmetric != 0};
+            entry.symmetric != 0};
         const bool bad = fcm::any_tile(work, a_slices, b_slices);
-        if (bad && what.of_offset >= 0) check.found(p.of + client * p.of_stride + what.of_offset);
+        if (bad && entry.matrix >= 0) atomicExch(p.flags + client * p.flag_stride + entry.matrix, 1u);
     }
 }
 
 namespace fcm {
 namespace {
 
-// The grid does not decide results: enough blocks for the largest GPU, so that the queue of tiles stays balanced.
-void launch(const fcm_context *context, const Products &p, Check check) {
-    LAUNCH(fcm_k_products, blocks_for(p.clients * p.tiles), kThreads, 0, context->stream, p, check);
-    launched("fcm_k_products", p.clients, p.tiles);
-}
-
-uint64_t digest_of(const fcm_product *products, int64_t count) {
-    return fcm::digest_of(products, count * static_cast<int64_t>(sizeof(fcm_product)));
-}
-
-bool checks_any(const fcm_product *products, int64_t count) {
-    return std::any_of(products, products + count, [](const fcm_product &p) { return p.of_offset >= 0; });
-}
-
-int64_t tiles_of(const fcm_product *products, int64_t count) {
-    int64_t tiles = 0;
-    for (int64_t i = 0; i < count; ++i) tiles += fcm::tiles_of(products[i]);
-    return tiles;
+int64_t tiles_of(const ProductEntry &entry) {
+    const int64_t across = parts_of(entry.cols, kTile);
+    return entry.symmetric != 0 ? triangle(across) : parts_of(entry.rows, kTile) * across;
 }
 
 }  // namespace
+
+int64_t number_tiles(std::vector<ProductEntry> &entries) {
+    // The deepest first, so that no long tile begins at the end.
+    std::stable_sort(entries.begin(), entries.end(),
+                     [](const ProductEntry &x, const ProductEntry &y) { return x.depth > y.depth; });
+    int64_t first_tile = 0;
+    for (ProductEntry &entry : entries) {
+        entry.first_tile = first_tile;
+        entry.tiles = tiles_of(entry);
+        first_tile += entry.tiles;
+    }
+    return first_tile;
+}
+
+// The grid does not decide results: enough blocks for the largest GPU, so that the queue of tiles stays balanced.
+void launch_products(const fcm_context *context, const Products &products) {
+    if (products.tiles == 0) return;
+    LAUNCH(fcm_k_products, blocks_for(products.clients * products.tiles), kThreads, 0, context->stream, products);
+    launched("fcm_k_products", products.clients, products.tiles);
+}
 
 // A single product needs no table, and slices are in shared memory.
 fcm_status device::multiply_workspace(const fcm_context *, int64_t, int64_t, int64_t, int64_t, int64_t *bytes, fcm_error *) {
@@ -249,71 +249,33 @@ fcm_status device::multiply(fcm_context *context, int64_t clients, int64_t rows,
     return on_device("fcm_multiply", context, error, [&] {
         Products p{};
         p.clients = clients;
-        fcm_product &what = p.single.what;
-        what = {rows,  cols,     depth, symmetric != 0, product_factor, base_factor, 0, a_stride, a_row, a_col, 0,
-                b_stride, b_row, b_col, base == nullptr ? -1 : 0, base_stride, 0, out_stride, -1};
-        p.single.tiles = fcm::tiles_of(what);
+        p.single.rows = rows;
+        p.single.cols = cols;
+        p.single.depth = depth;
+        p.single.a_row = a_row;
+        p.single.a_col = a_col;
+        p.single.b_row = b_row;
+        p.single.b_col = b_col;
+        p.single.base = base == nullptr ? -1 : 0;
+        p.single.also = -1;
+        p.single.matrix = -1;
+        p.single.product_factor = static_cast<float>(product_factor);
+        p.single.base_factor = static_cast<float>(base_factor);
+        p.single.symmetric = symmetric != 0;
+        p.single.tiles = tiles_of(p.single);
         p.count = 1;
         p.tiles = p.single.tiles;
         p.a = a;
+        p.a_stride = a_stride;
         p.b = b;
+        p.b_stride = b_stride;
         p.base = base;
+        p.base_stride = base_stride;
         p.out = out;
-        launch(context, p, {context->status, kNothing});
-    });
-}
-
-fcm_status device::products_workspace(const fcm_context *, int64_t, const fcm_product *, int64_t count, int64_t *bytes,
-                                      fcm_error *) {
-    *bytes = count * static_cast<int64_t>(sizeof(ProductEntry));
-    return FCM_OK;
-}
-
-fcm_status device::products_prepare(fcm_context *context, int64_t, const fcm_product *products, int64_t count, void *workspace,
-                                    int64_t, fcm_error *error) {
-    return on_device("fcm_products_prepare", context, error, [&] {
-        std::vector<ProductEntry> entries;
-        auto spans = std::make_shared<Spans>();
-        for (int64_t i = 0; i < count; ++i) {
-            entries.push_back({products[i], 0, fcm::tiles_of(products[i])});
-            const bool checked = products[i].of_offset >= 0;
-            spans->push_back({checked ? products[i].of_offset : 0, checked ? products[i].rows * products[i].cols : 0});
-        }
-        // The deepest first, so that no long tile begins at the end.
-        std::stable_sort(entries.begin(), entries.end(),
-                         [](const ProductEntry &x, const ProductEntry &y) { return x.what.depth > y.what.depth; });
-        std::vector<char> table(entries.size() * sizeof(ProductEntry));
-        int64_t first_tile = 0;
-        for (ProductEntry &entry : entries) {
-            entry.first_tile = first_tile;
-            first_tile += entry.tiles;
-        }
-        std::memcpy(table.data(), entries.data(), table.size());
-        prepare(context, workspace, workspace, table, {digest_of(products, count), std::move(spans)});
-    });
-}
-
-fcm_status device::products(fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, float *room,
-                            int64_t, const float *of, int64_t of_stride, void *workspace, int64_t, fcm_error *error) {
-    constexpr const char *function = "fcm_products";
-    return on_device(function, context, error, [&] {
-        const auto spans = prepared_blocks(context, workspace, digest_of(products, count));
-        if (spans == nullptr) return fail_unprepared(function, error);
-        Products p{};
-        p.clients = clients;
-        p.listed = static_cast<const ProductEntry *>(workspace);
-        p.count = count;
-        p.tiles = tiles_of(products, count);
-        p.a = p.b = p.base = p.out = room;
-        p.of = of;
-        p.of_stride = of_stride;
-        if (p.tiles == 0) return fcm_status{FCM_OK};
-        Check check{context->status, kNothing};
-        if (checks_any(products, count)) {
-            check = ask(context, Question::about(function, "of", Sought::kOutOfRange, clients, of, of_stride, spans));
-        }
-        launch(context, p, check);
-        return fcm_status{FCM_OK};
+        p.out_stride = out_stride;
+        p.stop_from = kNothing - 1;  // whatever was found
+        p.status = context->status;
+        launch_products(context, p);
     });
 }
 

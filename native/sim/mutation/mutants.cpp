@@ -138,12 +138,12 @@ std::vector<Mutant> make() {
          {{"status.h", "if (atomicMin(&status->ticket, ticket) >= ticket) {", "if (atomicMin(&status->ticket, ticket) > 0) {"}},
          "finite.cu", Engine::kSource, {"the_first_fault_is_named"}});
     add({"schulz-after-fault", "Newton-Schulz goes ahead after a fault",
-         {{"newton_schulz.cu", "<= s.bad.ticket ? matrices : 0;", "< 1 ? matrices : 0;"}}, "newton_schulz.cu",
+         {{"small_schulz.cu", "<= s.bad.ticket ? matrices : 0;", "< 1 ? matrices : 0;"}}, "small_schulz.cu",
          Engine::kSource, {"what_follows_a_fault_writes_nothing"}});
 
     // ---- Steps of vectors ----
     add({"vector-entry", "a piece at the beginning of a vector is taken for the vector before",
-         {{"vector_steps.cu", "if (v.entries[middle].*first <= position) {", "if (v.entries[middle].*first < position) {"}},
+         {{"sums.h", "if (entries[middle].*first <= position) {", "if (entries[middle].*first < position) {"}},
          "vector_steps.cu", Engine::kSource, {"vector_steps"}});
     add({"vector-norm-place", "the norm of a vector is read at the first piece of the client",
          {{"vector_steps.cu", "v.sums[client * v.pieces + entry.first_piece];", "v.sums[client * v.pieces];"}},
@@ -156,7 +156,7 @@ std::vector<Mutant> make() {
            "if (threadIdx.x == 0) *sums += 0.0;\n        const double norm = fcm::norm_of(sums, fcm::parts_of(entry.n, fcm::kSumPiece), partial);\n        if (threadIdx.x == 255) *sums = norm;"}},
          "vector_steps.cu", Engine::kPtx, {"vector_steps"}});
     add({"schulz-queue", "Newton-Schulz: the queue is not reset",
-         {{"newton_schulz.cu", "if (blockIdx.x == 0 && threadIdx.x == 0) *s.next = 0;", ""}}, "newton_schulz.cu",
+         {{"small_schulz.cu", "            if (head.task == matrices + gridDim.x - 1) atomicExch(s.next, 0ull);\n", ""}}, "small_schulz.cu",
          Engine::kSource, {"newton_schulz_twice"}});
 
     // ---- Masks of dropout ----
@@ -291,11 +291,11 @@ std::vector<Mutant> make() {
          "products.cu", Engine::kSource, {"products_name_what_is_out_of_range"}});
 
     // ---- Newton-Schulz ----
-    const Edit overwritten_too_early = {"newton_schulz.cu", "        __syncthreads();  // everybody has read what is overwritten now\n", ""};
+    const Edit overwritten_too_early = {"small_schulz.h", "        __syncthreads();  // everybody has read what is overwritten now\n", ""};
     add({"schulz-read-barrier", "Newton-Schulz: the polynomial overwrites what others still read", {overwritten_too_early},
-         "newton_schulz.cu", Engine::kSource, kSmallSchulz});
+         "small_schulz.cu", Engine::kSource, kSmallSchulz});
     add({"schulz-product-barrier", "Newton-Schulz: the product is used before all of it is there",
-         {{"newton_schulz.cu",
+         {{"small_schulz.h",
            R"(poly, b, c);
     }
     __syncthreads();
@@ -303,41 +303,41 @@ std::vector<Mutant> make() {
            R"(poly, b, c);
     }
 })"}},
-         "newton_schulz.cu", Engine::kSource, kSmallSchulz});
+         "small_schulz.cu", Engine::kSource, kSmallSchulz});
     add({"schulz-row-barrier", "Newton-Schulz: rows move while others still read them",
-         {{"newton_schulz.cu",
+         {{"small_schulz.h",
            R"(            __syncthreads();
             if (mine) bad = move_rows)",
            "            if (mine) bad = move_rows"}},
-         "newton_schulz.cu", Engine::kPtx, kSmallSchulz});
+         "small_schulz.cu", Engine::kPtx, kSmallSchulz});
     add({"schulz-panel-barrier", "Newton-Schulz: a panel is used before it is loaded",
-         {{"newton_schulz.cu",
+         {{"small_schulz.h",
            R"(width, count);
             __syncthreads();
             if (mine) add_squares)",
            R"(width, count);
             if (mine) add_squares)"}},
-         "newton_schulz.cu", Engine::kSource, kLongSchulz, false, kSmallShared});
+         "small_schulz.cu", Engine::kSource, kLongSchulz, false, kSmallShared});
     add({"schulz-queue-barrier", "Newton-Schulz: the next matrix is taken while some still store the last",
-         {{"newton_schulz.cu", "        __syncthreads();  // everybody is done with this one and its place\n", ""}},
-         "newton_schulz.cu", Engine::kPtx, kSmallSchulz});
+         {{"small_schulz.cu", "        __syncthreads();  // everybody is done with this one and its place\n", ""}},
+         "small_schulz.cu", Engine::kPtx, kSmallSchulz});
     add({"schulz-range-alone", "Newton-Schulz: each thread decides for itself whether the result is in range",
-         {{"newton_schulz.cu", "return __syncthreads_or(bad ? 1 : 0) == 0;", "return !bad;"}}, "newton_schulz.cu",
+         {{"small_schulz.h", "return __syncthreads_or(bad ? 1 : 0) == 0;", "return !bad;"}}, "small_schulz.cu",
          Engine::kSource, {"newton_schulz_that_leaves_the_range"}});
     add({"schulz-tall", "Newton-Schulz: a tall matrix is read as if it were wide",
-         {{"newton_schulz.cu",
+         {{"small_schulz.h",
            R"(                const int64_t at = tall ? (first + row) * block.cols + col : col * block.cols + first + row;
                 value)",
            R"(                const int64_t at = tall ? (first + row) + col * block.rows : col * block.cols + first + row;
                 value)"}},
-         "newton_schulz.cu", Engine::kSource, {"newton_schulz_of_a_tall_matrix"}});
+         "small_schulz.cu", Engine::kSource, {"newton_schulz_of_a_tall_matrix"}});
     add({"schulz-mirror", "Newton-Schulz: the mirror of the Gram matrix is not written",
-         {{"newton_schulz.cu", "            to[s * width + r] = value;\n", ""}}, "newton_schulz.cu", Engine::kSource, kSmallSchulz});
+         {{"small_schulz.h", "            to[s * width + r] = value;\n", ""}}, "small_schulz.cu", Engine::kSource, kSmallSchulz});
     add({"schulz-nan", "Newton-Schulz: NaN in a matrix is not looked for",
-         {{"newton_schulz.cu", "if (fcm::not_finite(m[j])) s.bad.found", "if (m[j] < -1e30f) s.bad.found"}}, "newton_schulz.cu",
+         {{"sums.h", "if (not_finite(x[j])) check.found(x + j);", "if (x[j] < -1e30f) check.found(x + j);"}}, "schulz_norms.cu",
          Engine::kSource, {"newton_schulz_finds_what_is_not_finite"}});
     add({"schulz-client-stride", "Newton-Schulz: w is stepped at the stride of m",
-         {{"newton_schulz.cu", "s.w + task.client * s.w_stride", "s.w + task.client * s.m_stride"}}, "newton_schulz.cu",
+         {{"small_schulz.h", "s.of.w + task.client * s.of.w_stride", "s.of.w + task.client * s.of.m_stride"}}, "small_schulz.cu",
          Engine::kSource, kSmallSchulz});
 
     // ---- Streams ----
