@@ -234,6 +234,32 @@ std::vector<Mutant> make() {
         now = 1 - now;)",
            "        now = 1 - now;"}},
          "products.cu", Engine::kPtx, kMultiply});
+    // Before sm_80 a copy is a load and a store, whose race is one of ordinary accesses.
+    add({"slice-barrier-again-75", "the same, on a GPU without asynchronous copies",
+         {{"products.cu",
+           R"(        __syncthreads();
+        now = 1 - now;)",
+           "        now = 1 - now;"}},
+         "products.cu", Engine::kPtx, kMultiply, false, 75});
+    add({"slice-wait", "products: the copies of a slice are not waited for",
+         {{"products.cu", "            wait_copies<1>();\n", ""}}, "products.cu", Engine::kPtx, kMultiply});
+    add({"slice-wait-last", "products: the copies of the last slice are not waited for",
+         {{"products.cu", "            wait_copies<0>();\n", "            wait_copies<1>();\n"}}, "products.cu", Engine::kPtx, kMultiply});
+    add({"slice-wait-late", "products: the last copies are waited for after the barrier",
+         {{"products.cu",
+           R"(            wait_copies<0>();
+        }
+        __syncthreads();)",
+           R"(        }
+        __syncthreads();
+        if (k + kSlice >= depth) wait_copies<0>();)"}},
+         "products.cu", Engine::kPtx, kMultiply});
+    add({"slice-commit", "products: the copies of a slice are in the group of the next",
+         {{"products.cu",
+           R"(    commit_copies();
+    int now = 0;)",
+           "    int now = 0;"}},
+         "products.cu", Engine::kPtx, kMultiply});
     add({"slice-stale", "products: the buffers of the pair are not exchanged", {{"products.cu", "        now = 1 - now;\n", ""}},
          "products.cu", Engine::kSource, kLarge});
     add({"stage-barrier", "products: mirror images are stored before the results are there",
