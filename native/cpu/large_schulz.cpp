@@ -122,7 +122,11 @@ int64_t large_schulz(fcm_context *context, const LargeSchulz &work) {
             context->pool.run(clients, clients * side * side, [&](int64_t k, int) {
                 float *also = at(p.also) + k * room.client;
                 std::memcpy(also, at(p.out) + k * room.client, static_cast<size_t>(side * side) * sizeof(float));
-                for (int64_t i = 0; i < side; ++i) also[i * (side + 1)] += static_cast<float>(p.diagonal);
+                for (int64_t i = 0; i < side; ++i) {
+                    float &element = also[i * (side + 1)];
+                    element += static_cast<float>(p.diagonal);
+                    if (work.schulz.precision == FCM_BF16) kernels.round_to_bf16(1, &element);
+                }
             });
         };
         const float *x = at(visit_products(block, work.schulz, multiply));

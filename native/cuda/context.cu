@@ -227,6 +227,7 @@ fcm_context::fcm_context(int ordinal) : device(ordinal) {
         here.stay();
         cudaDeviceProp properties{};
         check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+        capability = 10 * properties.major + properties.minor;
         memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
         multiprocessors = fcm::attribute(cudaDevAttrMultiProcessorCount, device);
         shared_bytes = fcm::attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);

@@ -141,6 +141,7 @@ struct fcm_context {
     const int device;
     int64_t memory_bytes = 0;
     int multiprocessors = 0;
+    int capability = 0;  // 75 for 7.5
     int shared_bytes = 0;  // maximum dynamic shared memory of a block
     cudaStream_t stream = nullptr;
     cudaEvent_t mark = nullptr;          // for copies that another stream has to wait for

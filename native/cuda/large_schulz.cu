@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "bf16.h"
 #include "context.h"
 #include "device.h"
 #include "products.h"
@@ -13,10 +14,12 @@
 
 namespace fcm {
 
-// A matrix of a pass. Offsets x and result are from the start of a client's room.
+// A matrix of a pass. Offsets x and result are from the start of a client's room, where rows are `pitch` elements apart.
 struct LargeMatrix {
     int64_t block;
-    int64_t n;
+    int64_t cols;
+    int64_t pitch;
+    int64_t n;  // elements of the room: rows * pitch
     int64_t x;
     int64_t result;
     int64_t first_chunk;  // among the chunks of a client
@@ -30,19 +33,21 @@ struct LargeMatrices {
     const LargeMatrix *listed;
     int64_t count;
     int64_t chunks;  // of a client
-    float *room;
+    void *room;
     int64_t stride;
     unsigned *flags;  // one for each matrix of each client: its result is not finite
     Check bad;
     Check out_of_range;
 };
 
-// A chunk of a matrix: the first element of this thread, and how many of its four there are.
+// The elements of a matrix that a thread takes: `count` of up to four in a row, at `first` of the room and `at` of the matrix
+// without gaps.
 struct LargeChunk {
     int64_t client;  // of the pass
     int64_t number;  // of the matrix in the pass
     LargeMatrix matrix;
     int64_t first;
+    int64_t at;
     int count;
 };
 
@@ -52,26 +57,92 @@ __device__ __forceinline__ LargeChunk chunk_of(const LargeMatrices &s, int64_t t
     const int64_t number = entry_at(s.listed, s.count, &LargeMatrix::first_chunk, chunk);
     const LargeMatrix matrix = s.listed[number];
     const int64_t first = (chunk - matrix.first_chunk) * kChunk + 4 * static_cast<int64_t>(threadIdx.x);
-    const int64_t left = matrix.n - first;
-    return {client, number, matrix, first, left >= 4 ? 4 : left > 0 ? static_cast<int>(left) : 0};
+    int64_t at = first;
+    int64_t left = matrix.n - first;
+    if (matrix.pitch != matrix.cols && left > 0) {
+        const int64_t row = first / matrix.pitch;
+        at = row * matrix.cols + (first - row * matrix.pitch);
+        left = matrix.cols - (first - row * matrix.pitch);
+    }
+    return {client, number, matrix, first, at, left >= 4 ? 4 : left > 0 ? static_cast<int>(left) : 0};
 }
 
-template <int W>
-__device__ __forceinline__ void load_scaled(double factor, const float *m, float *x) {
-    float value[W];
-    load<W>(m, value);
+// Four elements of a room, which begin at a multiple of four.
+__device__ __forceinline__ void load_room(const float *from, float (&value)[4]) { load<4>(from, value); }
+__device__ __forceinline__ void load_room(const Bf16 *from, float (&value)[4]) {
+    const uint2 pairs = *reinterpret_cast<const uint2 *>(from);
+    value[0] = __uint_as_float(pairs.x << 16);
+    value[1] = __uint_as_float(pairs.x & 0xffff0000u);
+    value[2] = __uint_as_float(pairs.y << 16);
+    value[3] = __uint_as_float(pairs.y & 0xffff0000u);
+}
+__device__ __forceinline__ void store_room(float *to, const float (&value)[4]) { store<4>(to, value); }
+__device__ __forceinline__ void store_room(Bf16 *to, const float (&value)[4]) {
+    unsigned bits[4];
 #pragma unroll
-    for (int i = 0; i < W; ++i) value[i] = static_cast<float>(factor * static_cast<double>(value[i]));
-    store<W>(x, value);
+    for (int i = 0; i < 4; ++i) bits[i] = rounded_to<Bf16>(value[i]).bits;
+    *reinterpret_cast<uint2 *>(to) = make_uint2(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16);
 }
 
-template <int W>
-__device__ __forceinline__ void store_result(const float *x, float *o, float *w, double step) {
-    if (w != nullptr) step_along<W>({true, step}, x, w);
-    if (o == nullptr) return;
-    float value[W];
-    load<W>(x, value);
-    store<W>(o, value);
+// X = M / (||M|| divisor); what follows the last element of a row is of no importance.
+template <class Element>
+__device__ __forceinline__ void load_matrices(const LargeMatrices &s) {
+    if (s.bad.status->ticket <= s.bad.ticket) return;
+    for (int64_t task = blockIdx.x; task < s.clients * s.chunks; task += gridDim.x) {
+        const LargeChunk c = chunk_of(s, task);
+        if (c.first == 0) s.flags[c.client * s.count + c.number] = 0;
+        if (c.count == 0) continue;
+        const int64_t client = s.first_client + c.client;
+        const double norm = s.of.norms[client * s.of.block_count + c.matrix.block];
+        const double factor = norm == 0.0 ? 0.0 : 1.0 / (norm * s.of.divisor);
+        const float *m = s.of.m + client * s.of.m_stride + s.of.blocks[c.matrix.block].m_offset + c.at;
+        float value[4] = {};
+        if (c.count == 4 && is_vector_aligned(m)) {
+            load<4>(m, value);
+        } else {
+            for (int i = 0; i < 4; ++i) {
+                if (i < c.count) value[i] = m[i];
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < 4; ++i) value[i] = static_cast<float>(factor * static_cast<double>(value[i]));
+        store_room(static_cast<Element *>(s.room) + c.client * s.stride + c.matrix.x + c.first, value);
+    }
+}
+
+// o = X and w -= eta scale X.
+template <class Element>
+__device__ __forceinline__ void finish_matrices(const LargeMatrices &s, int *stop) {
+    // A matrix out of range does not keep the others from being stepped. Blocks report those while others begin, so the status
+    // is read by an atomic operation, which leaves it as it is.
+    if (threadIdx.x == 0) *stop = atomicMin(&s.bad.status->ticket, kNothing) <= s.bad.ticket ? 1 : 0;
+    __syncthreads();
+    if (*stop != 0) return;
+    for (int64_t task = blockIdx.x; task < s.clients * s.chunks; task += gridDim.x) {
+        const LargeChunk c = chunk_of(s, task);
+        if (c.count == 0) continue;
+        const int64_t client = s.first_client + c.client;
+        const fcm_matrix_block &block = s.of.blocks[c.matrix.block];
+        if (s.flags[c.client * s.count + c.number] != 0) {
+            if (c.first == 0) s.out_of_range.found(s.of.m + client * s.of.m_stride + block.m_offset);
+            continue;
+        }
+        float x[4];
+        load_room(static_cast<const Element *>(s.room) + c.client * s.stride + c.matrix.result + c.first, x);
+        float *o = s.of.o == nullptr ? nullptr : s.of.o + client * s.of.o_stride + block.o_offset + c.at;
+        float *w = s.of.w == nullptr ? nullptr : s.of.w + client * s.of.w_stride + block.w_offset + c.at;
+        const StepSize step{true, s.of.eta * block.scale};
+        if (c.count == 4 && is_vector_aligned(o) && is_vector_aligned(w)) {
+            if (w != nullptr) step_along<4>(step, x, w);
+            if (o != nullptr) store<4>(o, x);
+            continue;
+        }
+        for (int i = 0; i < 4; ++i) {
+            if (i >= c.count) break;
+            if (w != nullptr) step_along<1>(step, x + i, w + i);
+            if (o != nullptr) o[i] = x[i];
+        }
+    }
 }
 
 }  // namespace fcm
@@ -79,50 +150,19 @@ __device__ __forceinline__ void store_result(const float *x, float *o, float *w,
 using fcm::kThreads;
 
 extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_schulz_load(const FCM_GRID_CONSTANT fcm::LargeMatrices s) {
-    if (s.bad.status->ticket <= s.bad.ticket) return;
-    for (int64_t task = blockIdx.x; task < s.clients * s.chunks; task += gridDim.x) {
-        const fcm::LargeChunk c = fcm::chunk_of(s, task);
-        if (c.first == 0) s.flags[c.client * s.count + c.number] = 0;
-        const int64_t client = s.first_client + c.client;
-        const double norm = s.of.norms[client * s.of.block_count + c.matrix.block];
-        const double factor = norm == 0.0 ? 0.0 : 1.0 / (norm * s.of.divisor);
-        const float *m = s.of.m + client * s.of.m_stride + s.of.blocks[c.matrix.block].m_offset + c.first;
-        float *x = s.room + c.client * s.stride + c.matrix.x + c.first;
-        if (c.count == 4 && fcm::is_vector_aligned(m)) {
-            fcm::load_scaled<4>(factor, m, x);
-        } else {
-            for (int i = 0; i < c.count; ++i) fcm::load_scaled<1>(factor, m + i, x + i);
-        }
-    }
+    fcm::load_matrices<float>(s);
+}
+extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_schulz_load_bf16(const FCM_GRID_CONSTANT fcm::LargeMatrices s) {
+    fcm::load_matrices<fcm::Bf16>(s);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_schulz_finish(const FCM_GRID_CONSTANT fcm::LargeMatrices s) {
     SHARED(int, stop, [1]);
-    // A matrix out of range does not keep the others from being stepped. Blocks report those while others begin, so the status
-    // is read by an atomic operation, which leaves it as it is.
-    if (threadIdx.x == 0) stop[0] = atomicMin(&s.bad.status->ticket, fcm::kNothing) <= s.bad.ticket ? 1 : 0;
-    __syncthreads();
-    if (stop[0] != 0) return;
-    for (int64_t task = blockIdx.x; task < s.clients * s.chunks; task += gridDim.x) {
-        const fcm::LargeChunk c = fcm::chunk_of(s, task);
-        const int64_t client = s.first_client + c.client;
-        const fcm_matrix_block &block = s.of.blocks[c.matrix.block];
-        if (s.flags[c.client * s.count + c.number] != 0) {
-            if (c.first == 0) s.out_of_range.found(s.of.m + client * s.of.m_stride + block.m_offset);
-            continue;
-        }
-        const float *x = s.room + c.client * s.stride + c.matrix.result + c.first;
-        float *o = s.of.o == nullptr ? nullptr : s.of.o + client * s.of.o_stride + block.o_offset + c.first;
-        float *w = s.of.w == nullptr ? nullptr : s.of.w + client * s.of.w_stride + block.w_offset + c.first;
-        const double step = s.of.eta * block.scale;
-        if (c.count == 4 && fcm::is_vector_aligned(o) && fcm::is_vector_aligned(w)) {
-            fcm::store_result<4>(x, o, w, step);
-        } else {
-            for (int i = 0; i < c.count; ++i) {
-                fcm::store_result<1>(x + i, o == nullptr ? nullptr : o + i, w == nullptr ? nullptr : w + i, step);
-            }
-        }
-    }
+    fcm::finish_matrices<float>(s, stop);
+}
+extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_schulz_finish_bf16(const FCM_GRID_CONSTANT fcm::LargeMatrices s) {
+    SHARED(int, stop, [1]);
+    fcm::finish_matrices<fcm::Bf16>(s, stop);
 }
 
 namespace fcm {
@@ -130,42 +170,62 @@ namespace {
 
 // Vectors, and whole sectors of memory, begin at multiples of this.
 constexpr int64_t kAlignment = 32;
+// Rows of matrices are multiples of 16 bytes, so that they can be copied in vectors.
+constexpr int64_t kVectorBytes = 16;
 // What a client's room should not exceed: with 16 clients 8 GiB, or an eighth of the memory of the device.
-constexpr int64_t kMostElements = int64_t{1} << 27;
+constexpr int64_t kMostBytes = int64_t{1} << 29;
 constexpr int64_t kUsualClients = 16;
+
+int64_t element_bytes(const fcm_schulz &schulz) {
+    return schulz.precision == FCM_BF16 ? static_cast<int64_t>(sizeof(Bf16)) : static_cast<int64_t>(sizeof(float));
+}
 
 int64_t aligned(int64_t elements) { return parts_of(elements, kAlignment) * kAlignment; }
 int64_t side_of(const fcm_matrix_block &block) { return std::min(block.rows, block.cols); }
 bool is_matrix(SchulzOperand operand) { return static_cast<int64_t>(operand) < kSchulzMatrices; }
 bool is_large(const fcm_matrix_block &block) { return !is_small(block) && block.rows > 0 && block.cols > 0; }
 
-// A matrix in a client's room: X, Y, then the squares.
-int64_t offset_of(const fcm_matrix_block &block, SchulzOperand operand) {
-    const auto number = static_cast<int64_t>(operand);
-    const int64_t matrix = aligned(block.rows * block.cols);
-    if (number < kSchulzMatrices) return number * matrix;
-    return kSchulzMatrices * matrix + (number - kSchulzMatrices) * aligned(side_of(block) * side_of(block));
-}
-int64_t elements_of(const fcm_matrix_block &block) {
-    return kSchulzMatrices * aligned(block.rows * block.cols) + squares_of(block) * aligned(side_of(block) * side_of(block));
-}
+// A matrix in a client's room, in elements: X, Y, then the squares.
+class LargeLayout {
+   public:
+    LargeLayout(const fcm_matrix_block &block, const fcm_schulz &schulz)
+        : unit_(kVectorBytes / element_bytes(schulz)), block_(block), squares_(squares_of(block)) {}
 
-int64_t most_elements(const fcm_context *context) {
-    return std::min(kMostElements, context->memory_bytes / 8 / static_cast<int64_t>(sizeof(float)) / kUsualClients);
-}
-int64_t clients_at_once(const fcm_context *context, int64_t stride) {
-    return std::max<int64_t>(1, kUsualClients * most_elements(context) / stride);
+    int64_t pitch(SchulzOperand operand) const { return pitch_of(is_matrix(operand) ? block_.cols : side_of(block_)); }
+    int64_t offset(SchulzOperand operand) const {
+        const auto number = static_cast<int64_t>(operand);
+        if (number < kSchulzMatrices) return number * matrix();
+        return kSchulzMatrices * matrix() + (number - kSchulzMatrices) * square();
+    }
+    int64_t elements() const { return kSchulzMatrices * matrix() + squares_ * square(); }
+
+   private:
+    int64_t pitch_of(int64_t cols) const { return parts_of(cols, unit_) * unit_; }
+    int64_t matrix() const { return aligned(block_.rows * pitch_of(block_.cols)); }
+    int64_t square() const { return aligned(side_of(block_) * pitch_of(side_of(block_))); }
+
+    int64_t unit_;  // elements of a vector
+    const fcm_matrix_block &block_;
+    int64_t squares_;
+};
+
+// In bytes of a client's room.
+int64_t most_bytes(const fcm_context *context) { return std::min(kMostBytes, context->memory_bytes / 8 / kUsualClients); }
+int64_t clients_at_once(const fcm_context *context, int64_t bytes) {
+    return std::max<int64_t>(1, kUsualClients * most_bytes(context) / bytes);
 }
 
 // Calls visit(first, end, stride) for the passes: ranges of blocks, in which those that are not large are skipped.
 template <class Visit>
-void for_passes(const fcm_context *context, const fcm_matrix_block *blocks, int64_t block_count, Visit &&visit) {
+void for_passes(const fcm_context *context, const fcm_matrix_block *blocks, int64_t block_count, const fcm_schulz &schulz,
+                Visit &&visit) {
+    const int64_t most = most_bytes(context) / element_bytes(schulz);
     int64_t first = 0;
     int64_t stride = 0;
     for (int64_t i = 0; i < block_count; ++i) {
         if (!is_large(blocks[i])) continue;
-        const int64_t elements = elements_of(blocks[i]);
-        if (stride > 0 && stride + elements > most_elements(context)) {
+        const int64_t elements = LargeLayout(blocks[i], schulz).elements();
+        if (stride > 0 && stride + elements > most) {
             visit(first, i, stride);
             first = i;
             stride = 0;
@@ -175,20 +235,20 @@ void for_passes(const fcm_context *context, const fcm_matrix_block *blocks, int6
     if (stride > 0) visit(first, block_count, stride);
 }
 
-ProductEntry entry_of(const fcm_matrix_block &block, const SchulzProduct &p, int64_t at) {
+ProductEntry entry_of(const fcm_matrix_block &block, const LargeLayout &layout, const SchulzProduct &p, int64_t at) {
     const int64_t side = side_of(block);
-    const auto place = [&](SchulzOperand operand) { return operand == SchulzOperand::kNone ? -1 : at + offset_of(block, operand); };
-    const auto width = [&](SchulzOperand operand) { return is_matrix(operand) ? block.cols : side; };
+    const auto place = [&](SchulzOperand operand) { return operand == SchulzOperand::kNone ? -1 : at + layout.offset(operand); };
     ProductEntry entry{};
     entry.rows = is_matrix(p.out) ? block.rows : side;
     entry.cols = is_matrix(p.out) ? block.cols : side;
     entry.depth = !is_matrix(p.a) ? side : p.a_transposed ? block.rows : block.cols;
     entry.a = place(p.a);
-    entry.a_row = p.a_transposed ? 1 : width(p.a);
-    entry.a_col = p.a_transposed ? width(p.a) : 1;
+    entry.a_row = p.a_transposed ? 1 : layout.pitch(p.a);
+    entry.a_col = p.a_transposed ? layout.pitch(p.a) : 1;
     entry.b = place(p.b);
-    entry.b_row = p.b_transposed ? 1 : width(p.b);
-    entry.b_col = p.b_transposed ? width(p.b) : 1;
+    entry.b_row = p.b_transposed ? 1 : layout.pitch(p.b);
+    entry.b_col = p.b_transposed ? layout.pitch(p.b) : 1;
+    entry.pitch = layout.pitch(p.out);
     entry.base = place(p.base);
     entry.out = place(p.out);
     entry.also = place(p.also);
@@ -216,21 +276,23 @@ LargePass pass_of(const fcm_context *context, const fcm_matrix_block *blocks, in
     int64_t chunks = 0;
     for (int64_t i = first; i < end; ++i) {
         if (!is_large(blocks[i])) continue;
+        const LargeLayout layout(blocks[i], schulz);
         int64_t last = -1;
         const SchulzOperand result = visit_products(blocks[i], schulz, [&](int64_t stage, const SchulzProduct &p) {
             if (static_cast<int64_t>(stages.size()) <= stage) stages.emplace_back();
-            stages[static_cast<size_t>(stage)].push_back(entry_of(blocks[i], p, at));
+            stages[static_cast<size_t>(stage)].push_back(entry_of(blocks[i], layout, p, at));
             last = stage;
         });
         // The last product of a matrix is alone in its stage.
         if (last >= 0) stages[static_cast<size_t>(last)].back().matrix = static_cast<int64_t>(matrices.size());
-        const int64_t n = blocks[i].rows * blocks[i].cols;
-        matrices.push_back({i, n, at + offset_of(blocks[i], SchulzOperand::kX), at + offset_of(blocks[i], result), chunks});
+        const int64_t pitch = layout.pitch(SchulzOperand::kX);
+        const int64_t n = blocks[i].rows * pitch;
+        matrices.push_back({i, blocks[i].cols, pitch, n, at + layout.offset(SchulzOperand::kX), at + layout.offset(result), chunks});
         chunks += parts_of(n, kChunk);
-        at += elements_of(blocks[i]);
+        at += layout.elements();
     }
     LargePass pass{append(tables, matrices), static_cast<int64_t>(matrices.size()), chunks, stride,
-                   clients_at_once(context, stride), {}};
+                   clients_at_once(context, stride * element_bytes(schulz)), {}};
     for (auto &entries : stages) {
         const int64_t tiles = number_tiles(entries);
         const auto count = static_cast<int64_t>(entries.size());
@@ -244,7 +306,7 @@ LargePass pass_of(const fcm_context *context, const fcm_matrix_block *blocks, in
 LargeSchulzSizes large_schulz_sizes(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
                                     int64_t block_count, const fcm_schulz &schulz) {
     LargeSchulzSizes sizes;
-    for_passes(context, blocks, block_count, [&](int64_t first, int64_t end, int64_t stride) {
+    for_passes(context, blocks, block_count, schulz, [&](int64_t first, int64_t end, int64_t stride) {
         int64_t matrices = 0;
         int64_t products = 0;
         for (int64_t i = first; i < end; ++i) {
@@ -252,11 +314,12 @@ LargeSchulzSizes large_schulz_sizes(const fcm_context *context, int64_t clients,
             ++matrices;
             visit_products(blocks[i], schulz, [&](int64_t, const SchulzProduct &) { ++products; });
         }
-        const int64_t at_once = std::min(clients, clients_at_once(context, stride));
+        const int64_t bytes = stride * element_bytes(schulz);
+        const int64_t at_once = std::min(clients, clients_at_once(context, bytes));
         sizes.table_bytes += matrices * static_cast<int64_t>(sizeof(LargeMatrix)) +
                              products * static_cast<int64_t>(sizeof(ProductEntry));
         sizes.flags = std::max(sizes.flags, at_once * matrices);
-        sizes.room_bytes = std::max(sizes.room_bytes, at_once * stride * static_cast<int64_t>(sizeof(float)));
+        sizes.room_bytes = std::max(sizes.room_bytes, at_once * bytes);
     });
     return sizes;
 }
@@ -264,22 +327,36 @@ LargeSchulzSizes large_schulz_sizes(const fcm_context *context, int64_t clients,
 LargeSchulzPlan large_schulz_plan(const fcm_context *context, const fcm_matrix_block *blocks, int64_t block_count,
                                   const fcm_schulz &schulz) {
     LargeSchulzPlan plan;
-    for_passes(context, blocks, block_count, [&](int64_t first, int64_t end, int64_t stride) {
+    plan.precision = schulz.precision;
+    for_passes(context, blocks, block_count, schulz, [&](int64_t first, int64_t end, int64_t stride) {
         plan.passes.push_back(pass_of(context, blocks, first, end, stride, schulz, plan.tables));
     });
     return plan;
 }
 
 void launch_large_schulz(const fcm_context *context, const SchulzOperands &operands, const LargeSchulzPlan &plan,
-                         const char *tables, unsigned *flags, float *room, Check bad, Check out_of_range) {
+                         const char *tables, unsigned *flags, void *room, Check bad, Check out_of_range) {
+    const bool narrow = plan.precision == FCM_BF16;
     for (const LargePass &pass : plan.passes) {
         for (int64_t first = 0; first < operands.clients; first += pass.clients) {
             const int64_t clients = std::min(pass.clients, operands.clients - first);
-            const LargeMatrices matrices{operands,    first, clients,     reinterpret_cast<const LargeMatrix *>(tables + pass.table),
-                                         pass.count,  pass.chunks, room,  pass.stride,
-                                         flags,       bad,   out_of_range};
+            const LargeMatrices matrices{operands,
+                                         first,
+                                         clients,
+                                         reinterpret_cast<const LargeMatrix *>(tables + pass.table),
+                                         pass.count,
+                                         pass.chunks,
+                                         room,
+                                         pass.stride,
+                                         flags,
+                                         bad,
+                                         out_of_range};
             const unsigned grid = blocks_for(clients * pass.chunks);
-            LAUNCH(fcm_k_schulz_load, grid, kThreads, 0, context->stream, matrices);
+            if (narrow) {
+                LAUNCH(fcm_k_schulz_load_bf16, grid, kThreads, 0, context->stream, matrices);
+            } else {
+                LAUNCH(fcm_k_schulz_load, grid, kThreads, 0, context->stream, matrices);
+            }
             launched("fcm_k_schulz_load", clients, pass.chunks);
             Products products{};
             products.clients = clients;
@@ -293,9 +370,17 @@ void launch_large_schulz(const fcm_context *context, const SchulzOperands &opera
                 products.listed = reinterpret_cast<const ProductEntry *>(tables + stage.table);
                 products.count = stage.count;
                 products.tiles = stage.tiles;
-                launch_products(context, products);
+                if (plan.precision == FCM_FP32) {
+                    launch_products(context, products);
+                } else {
+                    launch_products_mma(context, products, plan.precision);
+                }
             }
-            LAUNCH(fcm_k_schulz_finish, grid, kThreads, 0, context->stream, matrices);
+            if (narrow) {
+                LAUNCH(fcm_k_schulz_finish_bf16, grid, kThreads, 0, context->stream, matrices);
+            } else {
+                LAUNCH(fcm_k_schulz_finish, grid, kThreads, 0, context->stream, matrices);
+            }
             launched("fcm_k_schulz_finish", clients, pass.chunks);
         }
     }

@@ -40,6 +40,7 @@ struct LargePass {
 };
 
 struct LargeSchulzPlan {
+    int32_t precision = FCM_FP32;
     std::vector<LargePass> passes;
     std::vector<char> tables;
 };
@@ -49,6 +50,6 @@ LargeSchulzPlan large_schulz_plan(const fcm_context *context, const fcm_matrix_b
 // `tables` are on the device. Nothing is done once `bad`, for NaN and Inf in m, or a check before it has been answered; matrices
 // that leave the range of float are reported to `out_of_range`, which has the next ticket, and are not stored.
 void launch_large_schulz(const fcm_context *context, const SchulzOperands &operands, const LargeSchulzPlan &plan,
-                         const char *tables, unsigned *flags, float *room, Check bad, Check out_of_range);
+                         const char *tables, unsigned *flags, void *room, Check bad, Check out_of_range);
 
 }  // namespace fcm

@@ -14,6 +14,7 @@
 #include "tensor_cores.h"
 #include "tiles.h"
 
+#if FCM_TENSOR_CORES
 namespace fcm {
 
 constexpr int kVectorBytes = 16;
@@ -46,75 +47,81 @@ __device__ __forceinline__ void fetch_mma(MmaSlice<Element> &slice, const Factor
     const auto bytes = [](int elements) {
         return elements >= S::kElements ? kVectorBytes : elements > 0 ? elements * static_cast<int>(sizeof(Element)) : 0;
     };
-    const Element *start = f.base + from * f.step + k * f.along;
     if constexpr (Along) {
-#pragma unroll 2
+#pragma unroll 1
         for (int e = static_cast<int>(threadIdx.x); e < height * kDeepVectors; e += kThreads) {
             const int i = e / kDeepVectors;
             const int v = e % kDeepVectors;
             const int there = i < count ? bytes(deep - v * S::kElements) : 0;
-            copy_async16(slice.along(i, v), there == 0 ? f.base : start + i * f.step + v * S::kElements, there);
+            copy_async16(slice.along(i, v), f.base + (from + i) * f.step + (k + v * S::kElements), there);
         }
     } else {
         const int across = height / S::kElements;
-#pragma unroll 2
+#pragma unroll 1
         for (int e = static_cast<int>(threadIdx.x); e < across * S::kDepth; e += kThreads) {
             const int d = e / across;
             const int v = e - d * across;
             const int there = d < deep ? bytes(count - v * S::kElements) : 0;
-            copy_async16(slice.across(d, v), there == 0 ? f.base : start + d * f.along + v * S::kElements, there);
+            copy_async16(slice.across(d, v), f.base + (k + d) * f.along + (from + v * S::kElements), there);
         }
     }
 }
 
-// The element of a slice with vectors along the rows of the result, as tf32; ldmatrix transposes 16-bit elements only.
-__device__ __forceinline__ uint32_t tf32_at(MmaSlice<float> &slice, int d, int i) {
-    return to_tf32(reinterpret_cast<const float *>(slice.across(d, i / 4))[i % 4]);
+// How a lane finds its part of a fragment. Rows and columns of warps are multiples of 16, so that the permutation of a vector is
+// an exclusive or with a number that only depends on the lane. These numbers are computed anew for every slice, because the
+// registers that keeping them takes are needed for the sums: an empty instruction hides from the compiler that the lane is the
+// same each time.
+__device__ __forceinline__ int hidden_lane() {
+    int lane = static_cast<int>(threadIdx.x) % 32;
+#if defined(__CUDA_ARCH__)
+    asm volatile("" : "+r"(lane));
+#endif
+    return lane;
+}
+
+// Element (d, i) of a slice of floats with vectors along the rows of the result; ldmatrix transposes 16-bit elements only.
+// A lane takes d = 8 s + lane % 4 + deep and i = row + lane / 4 + beyond.
+__device__ __forceinline__ uint32_t tf32_at(const MmaSlice<float> &slice, int lane, int s, int deep, int row, int beyond) {
+    const int vector = (row / 4 + beyond / 4) ^ (lane / 16 ^ lane % 4 * 2);
+    const auto *floats = reinterpret_cast<const float *>(slice.vectors + (8 * s + lane % 4 + deep) * (kTile / 4) + vector);
+    return to_tf32(floats[lane / 4 % 4]);
 }
 
 // Rows [row, row + 16) of the first factor over vectors 2s and 2s + 1 of the depth. `Along`: vectors run along the depth.
-template <bool Along>
-__device__ __forceinline__ void load_left(uint32_t (&a)[4], MmaSlice<Bf16> &slice, int row, int s) {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
+template <bool Along, class Element>
+__device__ __forceinline__ void load_left(uint32_t (&a)[4], const MmaSlice<Element> &slice, int lane, int row, int s) {
+    constexpr bool kFloats = MmaSlice<Element>::kElements == 4;
     if constexpr (Along) {
-        ldmatrix_x4(a, slice.along(row + lane % 16, 2 * s + lane / 16));
-    } else {
-        ldmatrix_x4_trans(a, slice.across(16 * s + lane % 8 + lane / 16 * 8, row / 8 + lane / 8 % 2));
-    }
-}
-template <bool Along>
-__device__ __forceinline__ void load_left(uint32_t (&a)[4], MmaSlice<float> &slice, int row, int s) {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    if constexpr (Along) {
-        ldmatrix_x4(a, slice.along(row + lane % 16, 2 * s + lane / 16));
+        ldmatrix_x4(a, slice.vectors + (row + lane % 16) * kDeepVectors + (2 * s ^ (lane / 16 ^ lane / 2 % 4)));
+        if constexpr (kFloats) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) a[i] = to_tf32(__uint_as_float(a[i]));
-    } else {
+            for (int i = 0; i < 4; ++i) a[i] = to_tf32(__uint_as_float(a[i]));
+        }
+    } else if constexpr (kFloats) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) a[i] = tf32_at(slice, 8 * s + lane % 4 + i / 2 * 4, row + lane / 4 + i % 2 * 8);
+        for (int i = 0; i < 4; ++i) a[i] = tf32_at(slice, lane, s, i / 2 * 4, row, i % 2 * 8);
+    } else {
+        const int d = 16 * s + lane % 8 + lane / 16 * 8;
+        ldmatrix_x4_trans(a, slice.vectors + d * (kTile / 8) + (row / 8 ^ (lane / 8 % 2 ^ lane % 8)));
     }
 }
 
 // Columns [col, col + 16) of the second factor, of which a fragment has 8: b[0], b[1] and b[2], b[3].
-template <bool Along>
-__device__ __forceinline__ void load_right(uint32_t (&b)[4], MmaSlice<Bf16> &slice, int col, int s) {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
+template <bool Along, class Element>
+__device__ __forceinline__ void load_right(uint32_t (&b)[4], const MmaSlice<Element> &slice, int lane, int col, int s) {
+    constexpr bool kFloats = MmaSlice<Element>::kElements == 4;
     if constexpr (Along) {
-        ldmatrix_x4(b, slice.along(col + lane % 8 + lane / 16 * 8, 2 * s + lane / 8 % 2));
-    } else {
-        ldmatrix_x4_trans(b, slice.across(16 * s + lane % 16, col / 8 + lane / 16));
-    }
-}
-template <bool Along>
-__device__ __forceinline__ void load_right(uint32_t (&b)[4], MmaSlice<float> &slice, int col, int s) {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    if constexpr (Along) {
-        ldmatrix_x4(b, slice.along(col + lane % 8 + lane / 16 * 8, 2 * s + lane / 8 % 2));
+        const int i = lane % 8 + lane / 16 * 8;
+        ldmatrix_x4(b, slice.vectors + (col + i) * kDeepVectors + (2 * s ^ (lane / 8 % 2 ^ lane / 2 % 4)));
+        if constexpr (kFloats) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) b[i] = to_tf32(__uint_as_float(b[i]));
-    } else {
+            for (int k = 0; k < 4; ++k) b[k] = to_tf32(__uint_as_float(b[k]));
+        }
+    } else if constexpr (kFloats) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) b[i] = tf32_at(slice, 8 * s + lane % 4 + i % 2 * 4, col + lane / 4 + i / 2 * 8);
+        for (int k = 0; k < 4; ++k) b[k] = tf32_at(slice, lane, s, k % 2 * 4, col, k / 2 * 8);
+    } else {
+        ldmatrix_x4_trans(b, slice.vectors + (16 * s + lane % 16) * (kTile / 8) + (col / 8 ^ (lane / 16 ^ lane % 8)));
     }
 }
 
@@ -185,6 +192,7 @@ template <class Element, bool LeftAlong, bool RightAlong, int P, int Q>
 __device__ __forceinline__ bool mma_tile(const TileWork<Element> &t, MmaRoom<Element> &room) {
     using Warp = WarpTile<P, Q>;
     constexpr int kDepth = MmaSlice<Element>::kDepth;
+    const auto depth = static_cast<int>(t.a.depth);  // sides are below 2^31
     float sum[Warp::kRows][Warp::kCols][4] = {};
     auto &a = room.slices.a;
     auto &b = room.slices.b;
@@ -193,8 +201,8 @@ __device__ __forceinline__ bool mma_tile(const TileWork<Element> &t, MmaRoom<Ele
     commit_copies();
     int now = 0;
 #pragma unroll 1
-    for (int64_t k = 0; k < t.a.depth; k += kDepth) {
-        if (k + kDepth < t.a.depth) {
+    for (int k = 0; k < depth; k += kDepth) {
+        if (k + kDepth < depth) {
             fetch_mma<LeftAlong>(a[1 - now], t.a, t.top, P * kHalfTile, k + kDepth);
             fetch_mma<RightAlong>(b[1 - now], t.b, t.left, Q * kHalfTile, k + kDepth);
             commit_copies();
@@ -203,15 +211,16 @@ __device__ __forceinline__ bool mma_tile(const TileWork<Element> &t, MmaRoom<Ele
             wait_copies<0>();
         }
         __syncthreads();
-#pragma unroll
+        const int lane = hidden_lane();
+#pragma unroll 1
         for (int s = 0; s < kDeepVectors / 2; ++s) {
             uint32_t left[Warp::kRows][4];
 #pragma unroll
-            for (int i = 0; i < Warp::kRows; ++i) load_left<LeftAlong>(left[i], a[now], Warp::row() + 16 * i, s);
+            for (int i = 0; i < Warp::kRows; ++i) load_left<LeftAlong>(left[i], a[now], lane, Warp::row() + 16 * i, s);
 #pragma unroll
             for (int j = 0; j < Warp::kCols; j += 2) {
                 uint32_t right[4];
-                load_right<RightAlong>(right, b[now], Warp::col() + 8 * j, s);
+                load_right<RightAlong>(right, b[now], lane, Warp::col() + 8 * j, s);
                 const uint32_t first[2] = {right[0], right[1]};
                 const uint32_t second[2] = {right[2], right[3]};
 #pragma unroll
@@ -259,3 +268,4 @@ __device__ __forceinline__ void multiply_tiles(const Products &p, TileWork<Eleme
 }
 
 }  // namespace fcm
+#endif  // FCM_TENSOR_CORES

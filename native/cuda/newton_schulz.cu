@@ -83,9 +83,14 @@ uint64_t digest_of(const fcm_matrix_block *blocks, int64_t block_count, const fc
     return fcm::digest_of(&schulz.precision, sizeof schulz.precision, digest);
 }
 
+// Tensor cores that multiply bf16 and tf32 came with this generation.
+constexpr int kAmpere = 80;
+
 fcm_status require_precision(const char *function, const fcm_context *context, const fcm_schulz &schulz, fcm_error *error) {
-    if (schulz.precision == FCM_FP32) return FCM_OK;
-    return fail(error, FCM_UNSUPPORTED, {}, "%s: %s:%d multiplies in fp32", function, kKindName, context->device);
+    if (schulz.precision == FCM_FP32 || context->capability >= kAmpere) return FCM_OK;
+    return fail(error, FCM_UNSUPPORTED, {}, "%s: %s:%d, of compute capability %d.%d, multiplies in fp32; %s takes 8.0", function,
+                kKindName, context->device, context->capability / 10, context->capability % 10,
+                schulz.precision == FCM_BF16 ? "bf16" : "tf32");
 }
 
 }  // namespace

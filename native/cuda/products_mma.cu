@@ -9,6 +9,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2) fcm_k_products_bf16(co
     SHARED(__align__(16) fcm::MmaRoom<fcm::Bf16>, room, [1]);
     SHARED(fcm::TileWork<fcm::Bf16>, work, [1]);
     fcm::multiply_tiles(p, work[0], room[0]);
+#else
+    (void)p;
 #endif
 }
 
@@ -17,6 +19,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2) fcm_k_products_tf32(co
     SHARED(__align__(16) fcm::MmaRoom<float>, room, [1]);
     SHARED(fcm::TileWork<float>, work, [1]);
     fcm::multiply_tiles(p, work[0], room[0]);
+#else
+    (void)p;
 #endif
 }
 

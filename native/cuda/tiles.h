@@ -119,9 +119,10 @@ __device__ __forceinline__ bool store_quarter(const TileWork<Element> &t, Stage 
         float value = t.product_factor * stage[i][j];
         if (t.base != nullptr) value = fmaf(t.base_factor, to_float(t.base[at]), value);
         bad = bad || not_finite(value);
-        t.out[at] = rounded_to<Element>(value);
+        const Element stored = rounded_to<Element>(value);
+        t.out[at] = stored;
         stage[i][j] = value;
-        if (t.also != nullptr) t.also[at] = rounded_to<Element>(row == col ? value + t.diagonal : value);
+        if (t.also != nullptr) t.also[at] = row == col ? rounded_to<Element>(to_float(stored) + t.diagonal) : stored;
     }
     if (!t.symmetric) return bad;
     __syncthreads();

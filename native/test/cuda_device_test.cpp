@@ -712,6 +712,24 @@ class Matrices {
     std::vector<fcm_matrix_block> &blocks() { return blocks_; }
     Floats &m() { return m_; }
 
+    void use(int32_t precision) { precision_ = precision; }
+
+    // One element in each row and column, a power of two: every sum has one term, so that no order rounds differently.
+    void make_sparse(Random &random) {
+        for (const fcm_matrix_block &block : blocks_) {
+            const int64_t shift = static_cast<int64_t>(random.bits() % static_cast<uint64_t>(block.cols));
+            for (int64_t k = 0; k < m_.clients(); ++k) {
+                float *m = m_[k] + block.m_offset;
+                std::fill(m, m + block.rows * block.cols, 0.0f);
+                for (int64_t i = 0; i < std::min(block.rows, block.cols); ++i) {
+                    const int64_t row = block.rows > block.cols ? (i + shift) % block.rows : i;
+                    const int64_t col = block.rows > block.cols ? i : (i + shift) % block.cols;
+                    m[row * block.cols + col] = std::ldexp(random.bits() % 2 == 0 ? 1.0f : -1.0f, static_cast<int>(random.bits() % 3));
+                }
+            }
+        }
+    }
+
     // Integers, whose squares add up exactly in any order, so that all devices compute the same norm.
     void make_whole(Random &random) {
         for (int64_t k = 0; k < m_.clients(); ++k) {
@@ -723,7 +741,8 @@ class Matrices {
         const auto count = static_cast<int64_t>(blocks_.size());
         const auto steps = static_cast<int64_t>(coefficients.size() / 3);
         const int64_t restart = 1;
-        const Iteration iteration = Iteration(coefficients.data(), steps, 1.01).restarting(&restart, steps > 1 ? 1 : 0);
+        const Iteration iteration =
+            Iteration(coefficients.data(), steps, 1.01, precision_).restarting(&restart, steps > 1 ? 1 : 0);
         float *to_m = side.put(m_);
         float *to_o = side.put(o_);
         float *to_w = side.put(w_);
@@ -755,6 +774,7 @@ class Matrices {
         return blocks;
     }
 
+    int32_t precision_ = FCM_FP32;
     std::vector<fcm_matrix_block> blocks_;
     int64_t length_;
     Floats m_;
@@ -834,6 +854,46 @@ TEST(newton_schulz_of_any_size_has_the_bits_of_the_cpu) {
         matrices.make_whole(random);
         matrices.same_bits(both, "matrices of any size", interpreted() ? one_step : kTwoSteps);
     }
+}
+
+namespace {
+
+// Whether the simulated device, or the PTX that is interpreted, has tensor cores.
+bool has_tensor_cores() {
+    const char *arch = std::getenv("FEDCOMUON_CUDASIM_ARCH");
+    const char *ptx = std::getenv("FEDCOMUON_CUDASIM_PTX");
+    return (arch == nullptr || std::atoi(arch) >= 80) && (ptx == nullptr || std::strstr(ptx, "ptx/75") == nullptr);
+}
+
+// The tiles of all sizes and layouts: the two Gram matrices, squares, and both sides of an update.
+const std::vector<Sides> kTensorShapes = {{131, 200}, {200, 132}, {9, 14, 1}, {70, 40, 1}};
+
+}  // namespace
+
+TEST(newton_schulz_on_tensor_cores_is_that_of_the_cpu) {
+    if (!has_tensor_cores()) return;
+    Both both;
+    Random random(53);
+    for (const int32_t precision : {FCM_BF16, FCM_TF32}) {
+        Matrices sparse(kTensorShapes, interpreted() ? 1 : 2, 54);
+        sparse.use(precision);
+        sparse.make_sparse(random);
+        sparse.compare(both, "sums of one term", interpreted() ? std::vector<double>{2.0, -1.5, 0.5} : kTwoSteps, 1e-7);
+        Matrices full(kTensorShapes, 1, 55);
+        full.use(precision);
+        full.compare(both, "on tensor cores", {2.0, -1.5, 0.5}, precision == FCM_BF16 ? 1e-2 : 1e-3);
+    }
+}
+
+TEST(newton_schulz_in_a_precision_that_is_missing_is_refused) {
+    Side sim(FCM_CUDASIM);
+    const fcm_matrix_block block{6, 9, 0, 0, 0, 1.0, 0};
+    const Iteration iteration(kTwoSteps.data(), 2, 1.0, FCM_BF16);
+    int64_t room = 0;
+    fcm_error error{};
+    ok(fcm_newton_schulz_workspace(sim.context(), 2, &block, 1, iteration, &room, &error), error);
+    const fcm_status status = fcm_newton_schulz_prepare(sim.context(), 2, &block, 1, iteration, sim.room(room), room, &error);
+    CHECK(status == (has_tensor_cores() ? FCM_OK : FCM_UNSUPPORTED), "status %d: %s", status, error.message);
 }
 
 TEST(newton_schulz_of_a_large_zero) {

@@ -223,30 +223,30 @@ std::vector<Mutant> make() {
     const std::vector<std::string> kLarge = {"newton_schulz_of_any_size_has_the_bits_of_the_cpu"};
     const std::vector<std::string> kMultiply = {"multiply_of_each_layout"};
     add({"slice-barrier", "products: a slice is used before it is there",
-         {{"products.cu",
+         {{"fma_tiles.h",
            R"(        __syncthreads();
         // What follows)",
            "        // What follows"}},
          "products.cu", Engine::kSource, kMultiply});
     add({"slice-barrier-again", "products: the next slice is fetched while some still use this one",
-         {{"products.cu",
+         {{"fma_tiles.h",
            R"(        __syncthreads();
         now = 1 - now;)",
            "        now = 1 - now;"}},
          "products.cu", Engine::kPtx, kMultiply});
     // Before sm_80 a copy is a load and a store, whose race is one of ordinary accesses.
     add({"slice-barrier-again-75", "the same, on a GPU without asynchronous copies",
-         {{"products.cu",
+         {{"fma_tiles.h",
            R"(        __syncthreads();
         now = 1 - now;)",
            "        now = 1 - now;"}},
          "products.cu", Engine::kPtx, kMultiply, false, 75});
     add({"slice-wait", "products: the copies of a slice are not waited for",
-         {{"products.cu", "            wait_copies<1>();\n", ""}}, "products.cu", Engine::kPtx, kMultiply});
+         {{"fma_tiles.h", "            wait_copies<1>();\n", ""}}, "products.cu", Engine::kPtx, kMultiply});
     add({"slice-wait-last", "products: the copies of the last slice are not waited for",
-         {{"products.cu", "            wait_copies<0>();\n", "            wait_copies<1>();\n"}}, "products.cu", Engine::kPtx, kMultiply});
+         {{"fma_tiles.h", "            wait_copies<0>();\n", "            wait_copies<1>();\n"}}, "products.cu", Engine::kPtx, kMultiply});
     add({"slice-wait-late", "products: the last copies are waited for after the barrier",
-         {{"products.cu",
+         {{"fma_tiles.h",
            R"(            wait_copies<0>();
         }
         __syncthreads();)",
@@ -255,53 +255,88 @@ std::vector<Mutant> make() {
         if (k + kSlice >= t.a.depth) wait_copies<0>();)"}},
          "products.cu", Engine::kPtx, kMultiply});
     add({"slice-commit", "products: the copies of a slice are in the group of the next",
-         {{"products.cu",
+         {{"fma_tiles.h",
            R"(    commit_copies();
     int now = 0;)",
            "    int now = 0;"}},
          "products.cu", Engine::kPtx, kMultiply});
-    add({"slice-stale", "products: the buffers of the pair are not exchanged", {{"products.cu", "        now = 1 - now;\n", ""}},
+    add({"slice-stale", "products: the buffers of the pair are not exchanged", {{"fma_tiles.h", "        now = 1 - now;\n", ""}},
          "products.cu", Engine::kSource, kLarge});
     add({"stage-barrier", "products: mirror images are stored before the results are there",
-         {{"products.cu",
+         {{"tiles.h",
            R"(    __syncthreads();
     // A warp takes)",
            "    // A warp takes"}},
          "products.cu", Engine::kPtx, kMultiply});
     add({"stage-barrier-again", "products: the next quarter is staged while some still store this one",
-         {{"products.cu",
+         {{"fma_tiles.h",
            R"(t.left + q * kHalfTile) || bad;
             __syncthreads();)",
            "t.left + q * kHalfTile) || bad;"}},
          "products.cu", Engine::kPtx, kMultiply});
     add({"product-mirror", "products: four columns of mirror images are stored to one",
-         {{"products.cu", "t.out[col * t.cols + row] = stage[i][j];", "t.out[(col - j % 4) * t.cols + row] = stage[i][j];"}},
+         {{"tiles.h", "t.out[col * t.pitch + row] =", "t.out[(col - j % 4) * t.pitch + row] ="}},
          "products.cu", Engine::kSource, kLarge});
     add({"product-mirror-diagonal", "products: in tiles on the diagonal the mirror image is not written",
-         {{"products.cu", "j >= cols || col <= row) continue;", "j >= cols || col <= row || t.top == t.left) continue;"}},
+         {{"tiles.h", "j >= cols || col <= row) continue;", "j >= cols || col <= row || t.top == t.left) continue;"}},
          "products.cu", Engine::kSource, kMultiply});
     add({"triangle-off", "products: the triangle begins a tile too late",
          {{"tiles.h", "while (row > 0 && row * side - row * (row - 1) / 2 > t) --row;", "++t;"}}, "products.cu",
          Engine::kSource, kLarge});
     add({"half-tile", "products: the second patch of a thread is beside the first",
-         {{"tiles.h", "load<kPatch>(&b[d][col + q * kHalfTile], cols[q]);", "load<kPatch>(&b[d][col + q * kPatch], cols[q]);"}},
+         {{"fma_tiles.h", "load<kPatch>(&b[d][col + q * kHalfTile], cols[q]);", "load<kPatch>(&b[d][col + q * kPatch], cols[q]);"}},
          "products.cu", Engine::kSource, kLarge});
     add({"edge-tile", "products: a tile of half the height is taken for one of half the width too",
-         {{"products.cu", "if (wide) return product_tile<1, 2>(t, room);", "if (wide) return product_tile<1, 1>(t, room);"}},
+         {{"fma_tiles.h", "if (wide) return product_tile<1, 2>(t, room);", "if (wide) return product_tile<1, 1>(t, room);"}},
          "products.cu", Engine::kSource, kLarge});
     add({"product-entry", "products: the first tile of a product is taken for the last of the one before",
          {{"sums.h", "if (entries[middle].*first <= position) {", "if (entries[middle].*first < position) {"}},
          "products.cu", Engine::kSource, kLarge});
     add({"depth-tail", "products: the whole slice is used where less is left",
-         {{"products.cu", "t.a.depth - k < kSlice ? static_cast<int>(t.a.depth - k) : kSlice, patch_row(),", "kSlice, patch_row(),"}},
+         {{"fma_tiles.h", "t.a.depth - k < kSlice ? static_cast<int>(t.a.depth - k) : kSlice, patch_row(),", "kSlice, patch_row(),"}},
          "products.cu", Engine::kSource, kLarge});
     add({"slice-lane", "products: lanes of a transposed copy take one element twice",
-         {{"tiles.h", "one(e % 8 + e / 32 % 2 * 8,", "one(e % 8 + e / 64 % 2 * 8,"}}, "products.cu", Engine::kSource, kLarge});
+         {{"fma_tiles.h", "one(e % 8 + e / 32 % 2 * 8,", "one(e % 8 + e / 64 % 2 * 8,"}}, "products.cu", Engine::kSource, kLarge});
     add({"product-diagonal", "products: the second result is the first",
-         {{"products.cu", "row == col ? value + t.diagonal : value", "value"}}, "products.cu", Engine::kSource, kLarge});
+         {{"tiles.h", "row == col ? rounded_to<Element>(to_float(stored) + t.diagonal) : stored", "stored"}}, "products.cu", Engine::kSource, kLarge});
     add({"product-flag", "products: a result out of range is that of the first client",
-         {{"products.cu", "p.flags + client * p.flag_stride + entry.matrix", "p.flags + entry.matrix"}}, "products.cu",
+         {{"tiles.h", "p.flags + client * p.flag_stride + entry.matrix", "p.flags + entry.matrix"}}, "products.cu",
          Engine::kSource, {"newton_schulz_of_a_large_matrix_that_leaves_the_range"}});
+    // ---- Tensor cores ----
+    const std::vector<std::string> kTensor = {"newton_schulz_on_tensor_cores_is_that_of_the_cpu"};
+    const auto tensor = [&](const char *name, const char *words, const char *from, const char *to, Engine engine = Engine::kSource) {
+        add({name, words, {{"mma_tiles.h", from, to}}, "products_mma.cu", engine, kTensor});
+    };
+    tensor("mma-wait", "tensor cores: the copies of a slice are not waited for", "            wait_copies<1>();\n", "",
+           Engine::kPtx);
+    tensor("mma-wait-last", "tensor cores: the copies of the last slice are not waited for", "            wait_copies<0>();\n", "",
+           Engine::kPtx);
+    tensor("mma-barrier", "tensor cores: a slice is used before the other threads' copies are there",
+           "        __syncthreads();\n        const int lane", "        const int lane", Engine::kPtx);
+    tensor("mma-barrier-again", "tensor cores: the next slice is fetched while some still use this one",
+           "        __syncthreads();\n        now = 1 - now;", "        now = 1 - now;", Engine::kPtx);
+    tensor("mma-stale", "tensor cores: the buffers of the pair are not exchanged", "        now = 1 - now;\n", "");
+    tensor("mma-stage", "tensor cores: a quarter is stored before all warps have staged it",
+           "        __syncthreads();\n        bad = store_quarter", "        bad = store_quarter", Engine::kPtx);
+    tensor("mma-left", "tensor cores: the halves of the first factor's fragment are exchanged",
+           "(2 * s ^ (lane / 16 ^ lane / 2 % 4))", "(2 * s ^ (1 ^ lane / 16 ^ lane / 2 % 4))");
+    tensor("mma-left-transposed", "tensor cores: a transposed fragment takes its rows for its depth",
+           "16 * s + lane % 8 + lane / 16 * 8", "16 * s + lane % 16");
+    tensor("mma-right", "tensor cores: the two fragments of the second factor are exchanged",
+           "const uint32_t first[2] = {right[0], right[1]};\n                const uint32_t second[2] = {right[2], right[3]};",
+           "const uint32_t first[2] = {right[2], right[3]};\n                const uint32_t second[2] = {right[0], right[1]};");
+    tensor("mma-right-halves", "tensor cores: the fragment of the second factor has its depth exchanged",
+           "const uint32_t first[2] = {right[0], right[1]};", "const uint32_t first[2] = {right[1], right[0]};");
+    tensor("mma-tf32-lane", "tensor cores: a lane of a transposed tf32 fragment takes its neighbour's depth",
+           "(8 * s + lane % 4 + deep)", "(8 * s + (lane + 1) % 4 + deep)");
+    tensor("mma-swizzle", "tensor cores: vectors are stored without the permutation that loads expect",
+           "vectors + i * kDeepVectors + (v ^ (i / 2 % kDeepVectors))", "vectors + i * kDeepVectors + v");
+    tensor("mma-depth", "tensor cores: what follows the last element of the depth is multiplied",
+           "const int there = i < count ? bytes(deep - v * S::kElements) : 0;",
+           "const int there = i < count ? bytes(S::kDepth - v * S::kElements) : 0;");
+    tensor("mma-result", "tensor cores: the lower half of a result is stored over the upper one",
+           "stage[row + 8][col] = sum[i][j][2];", "stage[row][col] = sum[i][j][2];");
+
     add({"large-flag", "large matrices: what left the range before is never stepped again",
          {{"large_schulz.cu", "        if (c.first == 0) s.flags[c.client * s.count + c.number] = 0;\n", ""}}, "large_schulz.cu",
          Engine::kSource, kLarge});
