@@ -70,6 +70,9 @@ struct Function {
     unsigned line = 0;
     std::vector<Instruction> code;
     std::vector<Line> lines;  // one per instruction
+    // For profiles, one per instruction: the opcode of a statement at its last instruction, "@" or "@!" at its guard, and
+    // nothing at what else it was decoded to.
+    std::vector<std::string> opcodes;
     // The initial image of a frame: unwritten registers, and constants.
     std::vector<uint64_t> image;
     std::vector<SpecialSlot> specials;
