@@ -216,12 +216,19 @@ std::vector<KernelCounts> Counters::take() {
     for (Kernel &kernel : kernels_) {
         KernelCounts counts = std::move(kernel.counts);
         for (const auto &[function, code] : kernel.code) {
-            for (const Line &line : code.lines) counts.all.add(line.counts);
+            for (size_t i = 0; i < code.lines.size(); ++i) {
+                const Counts &one = code.lines[i].counts;
+                counts.all.add(one);
+                if (one.shared_taken > one.shared_least || one.sectors > one.least_sectors) {
+                    counts.waste.push_back({function->lines[i].ptx, function->opcodes[i], one});
+                }
+            }
             for (const Span &span : innermost_loops(*function)) {
                 Loop loop;
                 loop.first_line = function->lines[span.first].ptx;
                 loop.last_line = function->lines[span.last].ptx;
                 for (size_t i = span.first; i <= span.last; ++i) loop.counts.add(code.lines[i].counts);
+                counts.inner.add(loop.counts);
                 if (loop.counts.issued() > counts.loop.counts.issued()) counts.loop = loop;
             }
         }

@@ -40,6 +40,13 @@ struct Loop {
     Counts counts;
 };
 
+// An instruction that takes more wavefronts or sectors than the least.
+struct Waste {
+    unsigned line = 0;  // in the PTX file
+    std::string opcode;
+    Counts counts;
+};
+
 // Of all launches of a kernel.
 struct KernelCounts {
     std::string kernel;
@@ -47,6 +54,8 @@ struct KernelCounts {
     uint64_t threads = 0;  // of a block
     Counts all;
     Loop loop;
+    Counts inner;             // all innermost loops together
+    std::vector<Waste> waste;  // in the order of the code
     uint64_t average_warp = 0, busiest_warp = 0;  // fma and mma of a block's warps, times the number of warps; summed over blocks
     uint64_t busiest_scheduler = 0;               // instructions of the busiest of four, summed over blocks
     uint64_t distinct_sectors = 0;                // read in a launch, and written, each once; summed over launches
