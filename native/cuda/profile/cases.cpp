@@ -53,9 +53,10 @@ std::unique_ptr<Buffer> matrix(fcm_context *context, int64_t count, uint64_t see
 }
 
 // An operation of the table of tests, with the first of its settings.
-Case of_table(const table::Operation &operation, const table::Size &size) {
+Case of_table(const table::Operation &operation, const table::Size &size, const std::string &variant) {
     Case c;
     c.title = std::string(operation.name) + ", " + std::to_string(size.clients) + " x " + std::to_string(size.n);
+    if (!variant.empty()) c.title += ", " + variant;
     c.run = [operation, size](fcm_context *context, const Started &started) {
         const table::Parameters settings = operation.settings(size).front();
         table::Data data = table::data_of(operation, context, size, settings, 1);
@@ -195,16 +196,18 @@ std::vector<Case> all_cases() {
         const std::string name = operation.name;
         // These have sizes of their own below.
         if (name == "newton_schulz_small" || name == "multiply") continue;
-        all.push_back(of_table(operation, size));
+        // Some have several entries.
+        const auto before = std::count_if(all.begin(), all.end(), [&](const Case &c) { return c.title.rfind(name + ",", 0) == 0; });
+        all.push_back(of_table(operation, size, before == 0 ? "" : std::to_string(before + 1)));
     }
     all.push_back(average_rows(size.clients, size.n));
     all.push_back(rearrange_8(128, 128));
-    for (const int64_t side : {64, 96, 120, 128}) all.push_back(newton_schulz(side, side, 2));
-    all.push_back(newton_schulz(120, 256, 1));
-    all.push_back(newton_schulz(128, 512, 1));
-    for (const Product what : {Product::gram, Product::step}) {
-        all.push_back(products(what, 192, 192, 0));
-        all.push_back(products(what, 768, 768, 2));
+    constexpr int64_t kSteps = 5;
+    for (const int64_t side : {64, 96, 120, 128}) all.push_back(newton_schulz(side, side, kSteps));
+    all.push_back(newton_schulz(120, 256, kSteps));
+    all.push_back(newton_schulz(128, 512, kSteps));
+    for (const int64_t side : {192, 768}) {
+        for (const Product what : {Product::gram, Product::step}) all.push_back(products(what, side, side, 0));
     }
     return all;
 }

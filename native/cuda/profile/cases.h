@@ -11,10 +11,9 @@
 namespace fcm::profile {
 
 struct Case {
-    std::string title;              // the operation and its sizes
-    std::vector<std::string> only;  // the kernels that are reported; empty for all
-    uint64_t blocks = 0;            // of a launch at most so many are observed, and the others left out; 0 for all
-    double bytes = 0;               // that all blocks have to move, if not all are observed
+    std::string title;    // the operation and its sizes
+    uint64_t blocks = 0;  // of a launch at most so many are observed, and the others left out; 0 for all
+    double bytes = 0;     // that all blocks have to move, if not all are observed
     std::function<void(fcm_context *, const std::function<void()> &started)> run;  // calls `started` before the operation
 };
 

@@ -8,7 +8,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <fstream>
+#include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -80,16 +83,37 @@ int show_lines(const std::string &ptx, const std::vector<std::string> &words) {
     return 0;
 }
 
+// The kernels in the PTX files of a directory.
+std::set<std::string> kernels_in(const std::string &ptx) {
+    static const std::string kEntry = ".entry ";
+    std::set<std::string> names;
+    for (const auto &entry : std::filesystem::directory_iterator(ptx)) {
+        if (entry.path().extension() != ".ptx") continue;
+        std::ifstream in(entry.path());
+        for (std::string line; std::getline(in, line);) {
+            const size_t at = line.find(kEntry);
+            if (at != std::string::npos) names.insert(line.substr(at + kEntry.size(), line.find('(') - at - kEntry.size()));
+        }
+    }
+    return names;
+}
+
 int write(const std::string &ptx, const std::string &file, const std::vector<std::string> &words) {
     const std::vector<Case> chosen = begin(ptx, words);
+    std::set<std::string> missing = words.empty() ? kernels_in(ptx) : std::set<std::string>();
     std::ofstream out(file);
     for (size_t i = 0; i < chosen.size(); ++i) {
         const auto start = std::chrono::steady_clock::now();
-        for (const KernelCounts &counts : counts_of(chosen[i])) out << json_of(chosen[i].title, counts, chosen[i].bytes) << '\n';
+        for (const KernelCounts &counts : counts_of(chosen[i])) {
+            out << json_of(chosen[i].title, counts, chosen[i].bytes) << '\n';
+            missing.erase(counts.kernel);
+        }
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
         std::printf("%zu/%zu %s: %.1f s\n", i + 1, chosen.size(), chosen[i].title.c_str(), seconds.count());
         std::fflush(stdout);
     }
+    for (const std::string &kernel : missing) std::printf("no case launches %s\n", kernel.c_str());
+    if (!missing.empty()) return 1;
     out.close();
     if (!out) throw std::runtime_error("cannot write " + file);
     return 0;

@@ -51,7 +51,7 @@ std::vector<Limit> make_limits() {
 const char *name(Figure figure) {
     switch (figure) {
         case Figure::coalesced: return "sectors over the least";
-        case Figure::bank_conflicts: return "bank conflicts of the hottest loop";
+        case Figure::bank_conflicts: return "bank conflicts of inner loops";
         case Figure::active_lanes: return "active lanes";
         case Figure::active_fma: return "active lanes of multiply-adds";
     }
@@ -64,7 +64,7 @@ double figure_of(const Profile &profile, Figure figure) {
             const double least = profile.number("least_sectors");
             return least == 0 ? 1 : profile.number("sectors") / least;
         }
-        case Figure::bank_conflicts: return profile.has("loop.bank_conflicts") ? profile.number("loop.bank_conflicts") : 0;
+        case Figure::bank_conflicts: return profile.number("inner_loops.bank_conflicts");
         case Figure::active_lanes: return profile.number("active_lanes");
         case Figure::active_fma: return profile.number("active_lanes_fma");
     }

@@ -10,7 +10,7 @@ namespace fcm::profile {
 
 enum class Figure {
     coalesced,       // sectors over the least: at most
-    bank_conflicts,  // extra wavefronts over the least, in the hottest loop: at most
+    bank_conflicts,  // extra wavefronts over the least, in all innermost loops together: at most
     active_lanes,    // of all instructions: at least
     active_fma,      // of fused multiply-adds and mma: at least
 };

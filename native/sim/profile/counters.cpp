@@ -57,6 +57,7 @@ void Counts::add(const Counts &other) {
     weight += other.weight;
     fp64_lanes += other.fp64_lanes;
     mma_products += other.mma_products;
+    mma_cost += other.mma_cost;
     shared_loads += other.shared_loads;
     shared_requests += other.shared_requests;
     shared_taken += other.shared_taken;
@@ -145,29 +146,38 @@ void Counters::issue(const ptx::Issue &issue) {
     if (kind.of == Class::fma || kind.of == Class::mma) ++warp_products_[issue.warp];
     if (kind.of == Class::fp64) counts.fp64_lanes += kind.weight * ones(issue.active);
     counts.mma_products += kind.products;
+    counts.mma_cost += kind.products * (kind.tf32 ? 2 : 1);
     if (kind.traffic != Traffic::none) traffic(issue, kind, counts);
 }
 
 void Counters::traffic(const ptx::Issue &issue, const Kind &kind, Counts &counts) {
-    WarpAccess access;
-    access.active = issue.active;
-    access.bytes = kind.bytes;
-    for (uint32_t left = issue.active; left != 0; left &= left - 1) {
-        const int lane = __builtin_ctz(left);
-        const ptx::Thread &t = issue.threads[lane];
-        access.address[lane] = t.registers[issue.at->slot[4]] + static_cast<uint64_t>(issue.at->number);
-    }
+    const ptx::Instruction &i = *issue.at;
+    const auto access = [&](uint32_t active, unsigned bytes, auto address_of) {
+        WarpAccess result;
+        result.active = active;
+        result.bytes = bytes;
+        for (uint32_t left = active; left != 0; left &= left - 1) {
+            const auto lane = static_cast<size_t>(__builtin_ctz(left));
+            result.address[lane] = address_of(issue.threads[lane].registers);
+        }
+        return result;
+    };
+    const auto plain = [&](uint32_t active) {
+        return access(active, kind.bytes,
+                      [&](const uint64_t *r) { return r[i.slot[4]] + static_cast<uint64_t>(i.number); });
+    };
     switch (kind.traffic) {
         case Traffic::none: break;
-        case Traffic::global: global(access, kind.writes, counts); break;
-        case Traffic::shared: shared(access, kind.reads, counts); break;
+        case Traffic::global: global(plain(issue.active), kind.writes, counts); break;
+        case Traffic::shared: shared(plain(issue.active), kind.reads, counts); break;
         case Traffic::generic: {
             // Each lane's address tells its space.
-            WarpAccess in_shared = access, in_global = access;
+            const WarpAccess all = plain(issue.active);
+            WarpAccess in_shared = all, in_global = all;
             in_shared.active = in_global.active = 0;
             for (uint32_t left = issue.active; left != 0; left &= left - 1) {
                 const int lane = __builtin_ctz(left);
-                const uint64_t window = access.address[lane] & ptx::kWindowMask;
+                const uint64_t window = all.address[static_cast<size_t>(lane)] & ptx::kWindowMask;
                 if (window == ptx::kSharedWindow) in_shared.active |= 1u << lane;
                 else if (window != ptx::kLocalWindow && window != ptx::kParamWindow) in_global.active |= 1u << lane;
             }
@@ -175,8 +185,28 @@ void Counters::traffic(const ptx::Issue &issue, const Kind &kind, Counts &counts
             if (in_global.active != 0) global(in_global, kind.writes, counts);
             break;
         }
-        case Traffic::async_copy:
-        case Traffic::matrix: throw std::runtime_error("asynchronous copies and matrices are not profiled yet");
+        case Traffic::async_copy: {
+            const ptx::CopyOperands operands(i);
+            uint32_t reading = 0;  // the other lanes write zeros
+            for (uint32_t left = issue.active; left != 0; left &= left - 1) {
+                const int lane = __builtin_ctz(left);
+                if (operands.read(issue.threads[lane].registers) != 0) reading |= 1u << lane;
+            }
+            if (reading != 0) {
+                global(access(reading, operands.bytes(), [&](const uint64_t *r) { return operands.from(r); }), false, counts);
+            }
+            shared(access(issue.active, operands.bytes(), [&](const uint64_t *r) { return operands.to(r); }), false, counts);
+            break;
+        }
+        case Traffic::matrix: {
+            // Eight lanes give the rows of a matrix, 16 bytes each, which are a wavefront if they are on different banks.
+            const ptx::MatrixOperation &matrix = issue.function->matrices[i.extra];
+            const auto givers = static_cast<uint32_t>((uint64_t{1} << 8 * matrix.count) - 1);
+            shared(access(issue.active & givers, 16,
+                          [&](const uint64_t *r) { return r[matrix.address] + static_cast<uint64_t>(matrix.offset); }),
+                   kind.reads, counts);
+            break;
+        }
     }
 }
 

@@ -302,6 +302,7 @@ TEST(classes_of_opcodes) {
     const std::pair<const char *, Class> all[] = {
         {"fma.rn.f32", Class::fma}, {"fma.rn.ftz.f32", Class::fma}, {"mad.lo.s32", Class::integer}, {"fma.rn.f64", Class::fp64},
         {"setp.lt.f32", Class::real}, {"setp.eq.s64", Class::integer}, {"cvt.f64.f32", Class::fp64}, {"cvt.u64.u32", Class::convert},
+        {"cvt.u32.u64", Class::move}, {"cvt.rn.f32.s64", Class::convert},
         {"ld.param.u64", Class::move}, {"ld.global.nc.v4.f32", Class::global}, {"st.shared.f32", Class::shared},
         {"atom.global.add.u32", Class::atomic}, {"bar.sync", Class::barrier}, {"bra.uni", Class::control},
         {"shfl.sync.bfly.b32", Class::shuffle}, {"st.local.f32", Class::local},
@@ -339,3 +340,49 @@ TEST(the_bound_is_the_largest) {
     CHECK(fcm::profile::cycles_of(counts, machine, 3200).dram == 256, "a quarter of the bytes");
 }
 
+
+TEST(asynchronous_copies_are_both) {
+    // 16 bytes a lane: contiguous from global memory, to rows of 64 bytes in shared memory, where lanes of a quarter-warp
+    // that are two apart meet on four banks.
+    const KernelCounts all = profile(R"(
+        mov.u32 %r2, room; shl.b32 %r3, %r1, 6; add.u32 %r3, %r2, %r3;
+        mad.wide.u32 %rd2, %r1, 16, %rd1;
+        cp.async.cg.shared.global [%r3], [%rd2], 16;
+        setp.lt.u32 P, %r1, 16;
+        selp.u32 %r4, 4, 0, P;
+        mad.wide.u32 %rd3, %r1, 4, %rd1;
+        cp.async.ca.shared.global [%r3+16], [%rd3], 4, %r4;
+        cp.async.commit_group;
+        cp.async.wait_group 0;
+    )");
+    CHECK(issued(all, Class::global) == 2 && issued(all, Class::barrier) == 2, "%lu",
+          static_cast<unsigned long>(issued(all, Class::global)));
+    CHECK(all.all.global_requests == 2 && all.all.sectors == 16 + 2 && all.all.least_sectors == 16 + 2, "%lu sectors",
+          static_cast<unsigned long>(all.all.sectors));
+    // A quarter-warp: 4 wavefronts for 1. The second: lanes 16 words apart, so 16 on one bank.
+    CHECK(all.all.shared_requests == 2 && all.all.shared_loads == 0 && all.all.shared_taken == 16 + 16 &&
+              all.all.shared_least == 4 + 1,
+          "%lu wavefronts", static_cast<unsigned long>(all.all.shared_taken));
+}
+
+TEST(matrices_are_shared_loads) {
+    // Rows of 16 bytes without gaps, and rows 128 bytes apart, all on the same banks.
+    for (const unsigned shift : {4u, 7u}) {
+        const KernelCounts all = profile(R"(
+            mov.u32 %r2, room; shl.b32 %r3, %r1, )" + std::to_string(shift) + R"(; add.u32 %r3, %r2, %r3;
+            st.shared.v4.u32 [%r3], {0, 0, 0, 0};
+            bar.warp.sync 0xffffffff;
+            ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r4, %r5, %r6, %r7}, [%r3];
+            mov.f32 %f1, 0f00000000;
+            mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f2, %f3, %f4, %f5}, {%r4, %r5, %r6, %r7}, {%r4, %r5},
+                {%f1, %f1, %f1, %f1};
+        )");
+        const uint64_t each = shift == 4 ? 4 : 32;
+        CHECK(all.all.shared_loads == 1 && all.all.shared_taken == 2 * each && all.all.shared_least == 8, "%lu wavefronts",
+              static_cast<unsigned long>(all.all.shared_taken));
+        CHECK(issued(all, Class::mma) == 1 && all.all.mma_products == 2048 && all.all.mma_cost == 2048, "%lu products",
+              static_cast<unsigned long>(all.all.mma_products));
+        CHECK(fcm::profile::active_lanes_fma(all.all) == 1.0 && fcm::profile::products_per_shared_load(all.all) == 1.0, "%g",
+              fcm::profile::active_lanes_fma(all.all));
+    }
+}

@@ -34,6 +34,15 @@ private:
     std::string text_;
 };
 
+void add_classes(Json &json, const Counts &counts) {
+    Json classes;
+    for (unsigned i = 0; i < kClasses; ++i) {
+        if (counts.by_class[i].issued != 0) classes.add(name(static_cast<Class>(i)), counts.by_class[i].issued);
+    }
+    json.add("instructions", counts.issued());
+    json.add("classes", classes.text());
+}
+
 void add_memory(Json &json, const Counts &counts) {
     json.add("shared_requests", counts.shared_requests);
     json.add("shared_loads", counts.shared_loads);
@@ -77,7 +86,7 @@ Cycles cycles_of(const KernelCounts &counts, const Machine &machine, double byte
     Cycles cycles;
     cycles.issue = static_cast<double>(counts.busiest_scheduler);
     cycles.fma = static_cast<double>(all.of(Class::fma).lanes) / kFp32Lanes;
-    cycles.mma = static_cast<double>(all.mma_products) / machine.mma;
+    cycles.mma = static_cast<double>(all.mma_cost) / machine.mma;
     cycles.fp64 = static_cast<double>(all.fp64_lanes) / machine.fp64;
     cycles.shared = static_cast<double>(all.shared_taken);
     cycles.l2 = static_cast<double>(all.sectors) * kSector / machine.l2;
@@ -114,12 +123,7 @@ std::string json_of(const std::string &title, const KernelCounts &counts, double
     json.add("blocks", counts.blocks);
     json.add("observed_blocks", counts.observed);
     json.add("threads", counts.threads);
-    Json classes;
-    for (unsigned i = 0; i < kClasses; ++i) {
-        if (counts.all.by_class[i].issued != 0) classes.add(name(static_cast<Class>(i)), counts.all.by_class[i].issued);
-    }
-    json.add("instructions", counts.all.issued());
-    json.add("classes", classes.text());
+    add_classes(json, counts.all);
     json.add("active_lanes", active_lanes(counts.all));
     json.add("active_lanes_fma", active_lanes_fma(counts.all));
     json.add("balance", balance(counts));
@@ -129,12 +133,17 @@ std::string json_of(const std::string &title, const KernelCounts &counts, double
     if (counts.loop.last_line != 0) {
         loop.add("first_line", uint64_t{counts.loop.first_line});
         loop.add("last_line", uint64_t{counts.loop.last_line});
-        loop.add("instructions", counts.loop.counts.issued());
+        add_classes(loop, counts.loop.counts);
         loop.add("active_lanes", active_lanes(counts.loop.counts));
         add_memory(loop, counts.loop.counts);
         loop.add("fma_per_shared_load", products_per_shared_load(counts.loop.counts));
     }
     json.add("loop", loop.text());
+    Json inner;
+    inner.add("instructions", counts.inner.issued());
+    inner.add("active_lanes", active_lanes(counts.inner));
+    add_memory(inner, counts.inner);
+    json.add("inner_loops", inner.text());
     Json shares;
     for (const Machine &machine : machines()) {
         const Cycles cycles = cycles_of(counts, machine, bytes);

@@ -119,7 +119,10 @@ Kind kind_of(const std::string &opcode) {
     if (op == "ld" || op == "ldu" || op == "st") return memory(words);
     if (op == "prefetch" || op == "prefetchu") return plain(Class::move);
     if (op == "atom" || op == "red") return plain(Class::atomic);
-    // The unit of fp64 also converts from and to it.
+    // The lower half of a register pair is a register. The unit of fp64 also converts from and to it.
+    if (op == "cvt" && words.bytes() == 8 && (words.all()[1] == "u32" || words.all()[1] == "s32") && !words.has("f64")) {
+        return plain(Class::move);
+    }
     if (op == "cvt") return plain(words.has("f64") ? Class::fp64 : Class::convert);
     if (op == "cp" && words.has("async")) {
         if (words.has("commit_group") || words.has("wait_group") || words.has("wait_all")) return plain(Class::barrier);
@@ -127,18 +130,16 @@ Kind kind_of(const std::string &opcode) {
         kind.traffic = Traffic::async_copy;
         return kind;
     }
-    if (op == "ldmatrix" || op == "stmatrix") {
+    if (op == "ldmatrix") {
         Kind kind = plain(Class::shared);
         kind.traffic = Traffic::matrix;
-        kind.reads = op == "ldmatrix";
-        kind.writes = !kind.reads;
-        kind.bytes = 16;
-        kind.matrices = words.has("x4") ? 4 : words.has("x2") ? 2 : 1;
+        kind.reads = true;
         return kind;
     }
     if (op == "mma" || op == "wmma") {
         Kind kind = plain(Class::mma);
         for (const std::string &word : words.all()) kind.products = std::max(kind.products, products_of(word));
+        kind.tf32 = words.has("tf32");
         if (kind.products != 0) return kind;
     }
     if (kArithmetic.count(op) != 0) {

@@ -16,7 +16,7 @@ enum class Class : uint8_t {
     fp64,
     convert,  // between formats
     integer,
-    move,     // registers, parameters and addresses: most of them are no instructions of the GPU
+    move,     // registers and their halves, parameters, address spaces: most of them are no instructions of a GPU
     control,
     barrier,
     shuffle,  // and votes
@@ -32,9 +32,9 @@ struct Kind {
     Class of = Class::move;
     Traffic traffic = Traffic::none;
     bool reads = false, writes = false;
-    unsigned bytes = 0;     // that a lane accesses; of an asynchronous copy known at run time only
-    unsigned matrices = 0;  // of ldmatrix and stmatrix
+    unsigned bytes = 0;     // that a lane accesses; of an asynchronous copy the instruction tells
     uint64_t products = 0;  // multiply-adds of a whole warp, for mma
+    bool tf32 = false;
     unsigned weight = 1;    // instructions of the GPU that it stands for
 };
 
