@@ -122,7 +122,7 @@ std::string shape(int64_t rows, int64_t cols) { return std::to_string(rows) + " 
 
 Case newton_schulz(int64_t rows, int64_t cols, int64_t steps) {
     Case c;
-    c.title = "newton_schulz_small, " + shape(rows, cols) + ", " + std::to_string(steps) + (steps == 1 ? " step" : " steps");
+    c.title = "Newton-Schulz, " + shape(rows, cols) + ", " + std::to_string(steps) + (steps == 1 ? " step" : " steps");
     c.run = [rows, cols, steps](fcm_context *context, const Started &started) {
         const fcm_matrix_block block{rows, cols, 0, 0, 0, 1.0};
         const double *coefficients = table::schulz_coefficients().data();
