@@ -179,7 +179,11 @@ void profile_of(std::ostream &out, const std::vector<Profile> &profiles) {
         if (!is_shown(profiles, i)) continue;
         const Profile &profile = profiles[i];
         const bool multiplies = part_of(profile, {"fma", "mma"}) > 0.0, shares = profile.number("shared_requests") > 0.0;
-        out << "| " << profile.title << " | `" << profile.kernel << "` | " << amount(profile.number("instructions")) << " | "
+        out << "| " << profile.title;
+        if (profile.number("observed_blocks") < profile.number("blocks")) {
+            out << " (" << amount(profile.number("observed_blocks")) << " of " << amount(profile.number("blocks")) << " blocks)";
+        }
+        out << " | `" << profile.kernel << "` | " << amount(profile.number("instructions")) << " | "
             << percent(part_of(profile, {"fma", "mma"})) << " | " << percent(part_of(profile, {"shared"})) << " | "
             << percent(part_of(profile, {"global"})) << " | " << percent(part_of(profile, {"integer"})) << " | "
             << percent(profile.number("active_lanes")) << " | "

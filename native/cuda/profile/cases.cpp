@@ -120,12 +120,14 @@ Case rearrange_8(int64_t rows, int64_t cols) {
 
 std::string shape(int64_t rows, int64_t cols) { return std::to_string(rows) + " x " + std::to_string(cols); }
 
-Case newton_schulz(int64_t rows, int64_t cols, int64_t steps) {
+// Five steps in one launch.
+Case small_newton_schulz(int64_t rows, int64_t cols) {
     Case c;
-    c.title = "Newton-Schulz, " + shape(rows, cols) + ", " + std::to_string(steps) + (steps == 1 ? " step" : " steps");
-    c.run = [rows, cols, steps](fcm_context *context, const Started &started) {
+    c.title = "Newton-Schulz, " + shape(rows, cols);
+    c.run = [rows, cols](fcm_context *context, const Started &started) {
         const fcm_matrix_block block{rows, cols, 0, 0, 0, 1.0};
         const double *coefficients = table::schulz_coefficients().data();
+        const auto steps = static_cast<int64_t>(table::schulz_coefficients().size() / 3);
         const int64_t count = rows * cols;
         const auto m = matrix(context, count, 1), w = matrix(context, count, 2);
         fcm_error error{};
@@ -142,46 +144,40 @@ Case newton_schulz(int64_t rows, int64_t cols, int64_t steps) {
     return c;
 }
 
-// Of Newton-Schulz: X X^T, of which a triangle is computed, or a X + B X.
-enum class Product { gram, step };
-
-Case products(Product what, int64_t rows, int64_t depth, uint64_t blocks) {
-    const bool gram = what == Product::gram;
-    const int64_t cols = gram ? rows : depth;
-    const int64_t inner = gram ? depth : rows;
+// The products of a step of Newton-Schulz beyond the small sizes: A = X X^T and B = b A + c A A, of which one triangle is
+// computed, and a X + B X.
+Case large_newton_schulz(int64_t rows, int64_t cols) {
     Case c;
-    c.title = "products, " + std::string(gram ? "Gram matrix of " : "polynomial times ") + shape(rows, depth);
-    c.blocks = blocks;
-    if (blocks != 0) {
-        c.bytes = 4.0 * static_cast<double>(gram ? rows * depth + rows * rows : rows * rows + 2 * rows * depth);
+    c.title = "Newton-Schulz, " + shape(rows, cols);
+    if (rows > 256) {
+        // A sample, because the tiles are alike. The products of the others are then what the memory held before.
+        c.blocks = 9;
+        c.bytes = 4.0 * static_cast<double>(3 * rows * cols + 4 * rows * rows);
     }
     c.run = [=](fcm_context *context, const Started &started) {
-        fcm_product product{};
-        product.rows = rows;
-        product.cols = cols;
-        product.depth = inner;
-        product.symmetric = gram;
-        product.product_factor = 1.0;
-        product.base_factor = gram ? 0.0 : 3.4445;
-        // X, then the polynomial, then the result.
-        const int64_t x = 0, polynomial = rows * depth, out = polynomial + rows * rows, all = out + rows * cols;
-        product.a_offset = gram ? x : polynomial;
-        product.a_row = inner;
-        product.a_col = 1;
-        product.b_offset = x;
-        product.b_row = gram ? 1 : depth;
-        product.b_col = gram ? depth : 1;
-        product.base_offset = gram ? -1 : x;
-        product.out_offset = out;
-        product.of_offset = -1;
+        const int64_t x = 0, gram = rows * cols, polynomial = gram + rows * rows, out = polynomial + rows * rows,
+                      all = out + rows * cols;
+        const double *abc = table::schulz_coefficients().data();
+        const fcm_product steps[] = {
+            // rows, cols, depth, symmetric, factors; offset, stride and steps of A and of B; base and result; no check
+            {rows, rows, cols, 1, 1.0, 0.0, x, 0, cols, 1, x, 0, 1, cols, -1, 0, gram, 0, -1},
+            {rows, rows, rows, 1, abc[2], abc[1], gram, 0, rows, 1, gram, 0, rows, 1, gram, 0, polynomial, 0, -1},
+            {rows, cols, rows, 0, 1.0, abc[0], polynomial, 0, rows, 1, x, 0, cols, 1, x, 0, out, 0, -1},
+        };
         const auto room = matrix(context, all, 1);
         fcm_error error{};
         int64_t bytes = 0;
-        need(fcm_products_workspace(context, 1, &product, 1, &bytes, &error), error);
-        const Buffer workspace(context, bytes);
-        need(fcm_products_prepare(context, 1, &product, 1, workspace.address(), bytes, &error), error);
+        need(fcm_products_workspace(context, 1, steps, 1, &bytes, &error), error);
+        std::vector<std::unique_ptr<Buffer>> workspaces;
+        for (const fcm_product &step : steps) {
+            workspaces.push_back(std::make_unique<Buffer>(context, bytes));
+            need(fcm_products_prepare(context, 1, &step, 1, workspaces.back()->address(), bytes, &error), error);
+        }
         started();
-        need(fcm_products(context, 1, &product, 1, room->floats(), all, nullptr, 0, workspace.address(), bytes, &error), error);
+        for (size_t i = 0; i < workspaces.size(); ++i) {
+            need(fcm_products(context, 1, &steps[i], 1, room->floats(), all, nullptr, 0, workspaces[i]->address(), bytes, &error),
+                 error);
+        }
         need(fcm_synchronize(context, &error), error);
     };
     return c;
@@ -202,13 +198,10 @@ std::vector<Case> all_cases() {
     }
     all.push_back(average_rows(size.clients, size.n));
     all.push_back(rearrange_8(128, 128));
-    constexpr int64_t kSteps = 5;
-    for (const int64_t side : {64, 96, 120, 128}) all.push_back(newton_schulz(side, side, kSteps));
-    all.push_back(newton_schulz(120, 256, kSteps));
-    all.push_back(newton_schulz(128, 512, kSteps));
-    for (const int64_t side : {192, 768}) {
-        for (const Product what : {Product::gram, Product::step}) all.push_back(products(what, side, side, 0));
-    }
+    for (const int64_t side : {64, 96, 120, 128}) all.push_back(small_newton_schulz(side, side));
+    all.push_back(small_newton_schulz(120, 256));
+    all.push_back(small_newton_schulz(128, 512));
+    for (const int64_t side : {192, 768}) all.push_back(large_newton_schulz(side, side));
     return all;
 }
 

@@ -27,7 +27,7 @@ final class KernelTables {
     /**
      * Returns the tables of a profile.
      *
-     * @param before the profile of older code: a figure that differs is shown as both
+     * @param before the profile of older code: then only what is in both is shown, and a figure that differs as both
      */
     static String of(Optional<List<KernelProfile>> before, List<KernelProfile> profiles) {
         var text = new StringBuilder(EXPLANATION).append('\n');
@@ -88,6 +88,9 @@ final class KernelTables {
                     .filter(other -> other.title().equals(profile.title())
                             && other.kernel().equals(profile.kernel()))
                     .findFirst());
+            if (before.isPresent() && old.isEmpty()) {
+                continue;
+            }
             text.append("| %s | `%s` |".formatted(title(profile), profile.kernel()));
             for (Column column : columns) {
                 String now = column.cell().apply(profile);
