@@ -44,15 +44,19 @@ final class KernelTables {
         columns.add(new Column("lanes", p -> percent(p.activeLanes())));
         columns.add(new Column("of fma", p -> hasProducts(p) ? percent(p.activeFma()) : "-"));
         columns.add(new Column("balance", p -> hasProducts(p) ? percent(p.balance()) : "-"));
-        columns.add(new Column("conflicts", p -> p.instructions().containsKey("shared") ? percent(p.conflicts()) : "-"));
-        columns.add(new Column("inner", p -> p.instructions().containsKey("shared") ? percent(p.innerConflicts()) : "-"));
+        columns.add(
+                new Column("conflicts", p -> p.instructions().containsKey("shared") ? percent(p.conflicts()) : "-"));
+        columns.add(
+                new Column("inner", p -> p.instructions().containsKey("shared") ? percent(p.innerConflicts()) : "-"));
         columns.add(new Column("sectors", p -> format("%.2f", p.sectors())));
         columns.add(new Column("least", p -> format("%.2f", p.leastSectors())));
         columns.add(new Column("fma a load", p -> p.fmaPerLoad() > 0 ? format("%.1f", p.fmaPerLoad()) : "-"));
         for (String gpu : keys(profiles, p -> p.shares().keySet())) {
-            columns.add(new Column(gpu, p -> Optional.ofNullable(p.shares().get(gpu))
-                    .map(share -> percent(share.part()) + " " + share.boundBy())
-                    .orElse("-")));
+            columns.add(new Column(
+                    gpu,
+                    p -> Optional.ofNullable(p.shares().get(gpu))
+                            .map(share -> percent(share.part()) + " " + share.boundBy())
+                            .orElse("-")));
         }
         return columns;
     }
@@ -108,7 +112,8 @@ final class KernelTables {
     }
 
     private static boolean hasProducts(KernelProfile profile) {
-        return profile.instructions().containsKey("fma") || profile.instructions().containsKey("mma");
+        return profile.instructions().containsKey("fma")
+                || profile.instructions().containsKey("mma");
     }
 
     private static String percent(double share) {

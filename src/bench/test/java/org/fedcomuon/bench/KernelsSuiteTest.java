@@ -38,8 +38,9 @@ class KernelsSuiteTest {
     @Test
     void figuresAndClassesAreTables() throws Exception {
         assertThat(KernelsSuite.table(List.of(file("one.json", PROFILE))))
-                .contains("| case | kernel | lanes | of fma | balance | conflicts | inner | sectors | least | fma a load |"
-                        + " RTX 4090 |\n")
+                .contains(
+                        "| case | kernel | lanes | of fma | balance | conflicts | inner | sectors | least | fma a load |"
+                                + " RTX 4090 |\n")
                 .contains(ROW)
                 .contains("| product, 2 x 3 | `fcm_k_some` | 100 | 10.0 | 80.0 | 10.0 |\n");
     }
@@ -87,12 +88,7 @@ class KernelsSuiteTest {
                 directory.resolve("page.md"),
                 "<!-- bench kernels: made by ./fedcomuon bench kernels --table -->\nold\n<!-- bench: end -->\n");
         int status = new CommandLine(new BenchCommand())
-                .execute(
-                        "kernels",
-                        "--table",
-                        file("one.json", PROFILE).toString(),
-                        "--into",
-                        page.toString());
+                .execute("kernels", "--table", file("one.json", PROFILE).toString(), "--into", page.toString());
         assertThat(status).isZero();
         assertThat(page).content().contains(ROW).doesNotContain("old");
     }
@@ -121,8 +117,8 @@ class KernelsSuiteTest {
         assertThat(out.toString()).contains(ROW).isEqualTo(KernelsSuite.table(List.of(json)));
 
         Files.writeString(program, "#!/bin/sh\necho broken\nexit 3\n");
-        assertThatThrownBy(() ->
-                        KernelsSuite.run(program, new PrintWriter(out), new PrintWriter(err), Optional.empty()))
+        assertThatThrownBy(
+                        () -> KernelsSuite.run(program, new PrintWriter(out), new PrintWriter(err), Optional.empty()))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessage("kernel_profile ended with exit code 3: broken");
     }
