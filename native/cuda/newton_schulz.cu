@@ -1,555 +1,14 @@
-// Newton-Schulz for many small matrices of mixed shapes, with the whole iteration of all matrices in one launch.
-//
-// A block of threads takes one matrix after the other from a common queue, the most expensive first. During the iteration it
-// holds Y = X^T (`length` rows, the long side, of `width` floats, the short side padded with zeros), so that X X^T = Y^T Y
-// and B X = (Y B)^T both run along rows. The size of shared memory decides what is kept there:
-//   kResident    Y and the Gram matrix: global memory is only accessed at the beginning and at the end
-//   kStreamY     the Gram matrix; Y is in the workspace and streamed in panels, twice per step
-//   kStreamAll   neither; both are streamed in panels (a short side near 128 on the GPUs with the least shared memory)
-// The polynomial of the Gram matrix overwrites the Gram matrix.
-//
-// Every element of a product is one chain of fused multiply-adds in the order of k, as on the CPU. A result therefore does
-// not depend on the level or on the device, and it equals the CPU's except for the last bit of the norm. Of symmetric
-// products one triangle is computed, in square register tiles that are distributed over the threads, and mirrored.
+// Newton-Schulz of all matrices of all clients: the norms, the whole iteration of the small ones, and the products of the others
+// stage by stage. The number of launches depends neither on the number of matrices nor on that of clients.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "context.h"
 #include "device.h"
 #include "device_functions.h"
-
-namespace fcm {
-
-constexpr int kGroups = 16;    // threads along each side of a product
-constexpr int kPanel = 32;     // rows of Y or of the Gram matrix that are streamed through shared memory together
-constexpr int kNarrow = 64;    // short sides up to this use register tiles of up to 4 x 4, longer ones of 8 x 8
-constexpr int kPad = 4;        // after each row of Y in shared memory: aligns vectors and distributes rows over the banks
-constexpr int kHead = 12;      // floats at the start of shared memory, for a Head
-static_assert(kGroups * kGroups == kThreads, "a thread a tile");
-
-// The rows of Y that a thread updates at a time; times the columns of its tile, as many sums as its registers hold.
-__host__ __device__ constexpr int rows_a_thread(int width) { return width > kNarrow ? 4 : 8; }
-
-enum Level : int { kResident = 0, kStreamY = 1, kStreamAll = 2 };
-
-struct Shape {
-    int side;        // short side
-    int width;       // short side padded to whole vectors
-    int64_t length;  // long side
-};
-
-__host__ __device__ inline Shape shape_of(const fcm_matrix_block &block) {
-    const int64_t side = block.rows < block.cols ? block.rows : block.cols;
-    const int unit = side > kNarrow ? 8 : 4;
-    return {static_cast<int>(side), (static_cast<int>(side) + unit - 1) / unit * unit,
-            block.rows < block.cols ? block.cols : block.rows};
-}
-
-__host__ __device__ inline double cost_of(const fcm_matrix_block &block) {
-    const Shape s = shape_of(block);
-    return static_cast<double>(s.width) * static_cast<double>(s.width) *
-           (3.0 * static_cast<double>(s.length) + static_cast<double>(s.width));
-}
-
-// Floats of shared memory after the head. A panel of Y is either kPanel whole rows, or kPanel columns of the rows that are
-// updated together.
-__host__ __device__ inline int64_t panel_floats(const Shape &s) {
-    const int64_t rows = kPanel * (s.width + kPad);
-    const int64_t columns = kGroups * rows_a_thread(s.width) * (kPanel + kPad);
-    return rows > columns ? rows : columns;
-}
-__host__ __device__ inline int64_t shared_floats(const Shape &s, Level level) {
-    const int64_t gram = static_cast<int64_t>(s.width) * s.width;
-    if (level == kResident) return gram + s.length * (s.width + kPad);
-    if (level == kStreamY) return gram + panel_floats(s);
-    return kPanel * s.width + panel_floats(s);
-}
-__host__ __device__ inline Level level_of(const Shape &s, int64_t available) {
-    if (shared_floats(s, kResident) <= available) return kResident;
-    return shared_floats(s, kStreamY) <= available ? kStreamY : kStreamAll;
-}
-// Floats of the workspace for the data that is not kept in shared memory.
-__host__ __device__ inline int64_t stream_floats(const Shape &s, Level level) {
-    if (level == kResident) return 0;
-    const int64_t gram = static_cast<int64_t>(s.width) * s.width;
-    return s.length * s.width + (level == kStreamAll ? gram : 0);
-}
-
-struct Schulz {
-    int64_t clients;
-    int64_t block_count;
-    int64_t steps;
-    double divisor;
-    double eta;
-    const float *m;
-    int64_t m_stride;
-    float *o;
-    int64_t o_stride;
-    float *w;
-    int64_t w_stride;
-    const float *coefficients;
-    const fcm_matrix_block *blocks;
-    const int64_t *order;
-    unsigned long long *next;  // the next matrix in the queue
-    double *norms;
-    float *stream;           // stream_stride floats for each block of the grid
-    int64_t stream_stride;
-    int64_t shared_floats;   // shared memory available to a matrix
-    Check bad;               // for NaN and Inf in m
-    Check out_of_range;      // with the next ticket
-};
-
-// The matrix that a block works on, stored at the start of its shared memory. Every phase reads it again, because keeping
-// the values would occupy registers that the sums need.
-struct Head {
-    unsigned long long task;
-    int64_t length;
-    int side;
-    int width;
-    Level level;
-    int steps;  // 0 for a matrix of zeros
-};
-static_assert(sizeof(Head) <= kHead * sizeof(float), "the head has room");
-
-// The addresses of the parts of a matrix; `level` determines which of them are valid.
-struct Work {
-    Shape shape;
-    Level level;
-    float *gram;
-    float *y;
-    float *panel;
-    float *gram_panel;
-    float *far_y;
-    float *far_gram;
-};
-
-__device__ __forceinline__ Work work_of(const Schulz &s, float *shared) {
-    const Head &head = *reinterpret_cast<const Head *>(shared);
-    Work work;
-    work.shape = {head.side, head.width, head.length};
-    work.level = head.level;
-    float *room = shared + kHead;
-    const int gram = head.width * head.width;
-    work.gram = room;
-    work.y = room + gram;
-    work.panel = room + (head.level == kStreamAll ? kPanel * head.width : gram);
-    work.gram_panel = room;
-    work.far_y = s.stream + blockIdx.x * s.stream_stride;
-    work.far_gram = work.far_y + head.length * head.width;
-    return work;
-}
-
-__device__ __forceinline__ int minimum(int64_t a, int64_t b) { return static_cast<int>(a < b ? a : b); }
-
-// The index of row or column `i` of a tile of T. Wide tiles consist of two halves that are far apart, so that neighbouring
-// threads read neighbouring vectors without bank conflicts.
-template <int T>
-__device__ __forceinline__ int place_in_tile(int tile, int i, int width) {
-    if constexpr (T == 8) return i < 4 ? 4 * tile + i : width / 2 + 4 * tile + i - 4;
-    return T * tile + i;
-}
-
-template <int T>
-__device__ __forceinline__ void load_tile(const float *row, int tile, int width, float (&value)[T]) {
-    if constexpr (T == 8) {
-        const float4 low = *reinterpret_cast<const float4 *>(row + 4 * tile);
-        const float4 high = *reinterpret_cast<const float4 *>(row + width / 2 + 4 * tile);
-        value[0] = low.x;
-        value[1] = low.y;
-        value[2] = low.z;
-        value[3] = low.w;
-        value[4] = high.x;
-        value[5] = high.y;
-        value[6] = high.z;
-        value[7] = high.w;
-    } else if constexpr (T == 4) {
-        load<4>(row + 4 * tile, value);
-    } else {
-#pragma unroll
-        for (int i = 0; i < T; ++i) value[i] = row[T * tile + i];
-    }
-}
-
-// Copies `count` rows of the workspace to shared memory, where rows are `to_stride` floats apart.
-__device__ __forceinline__ void fetch_rows(float *to, int to_stride, const float *from, int width, int count) {
-    const int vectors = width / 4;
-#pragma unroll 1
-    for (int e = static_cast<int>(threadIdx.x); e < count * vectors; e += kThreads) {
-        const int row = e / vectors;
-        const int at = e - row * vectors;
-        *reinterpret_cast<float4 *>(to + row * to_stride + 4 * at) =
-            *reinterpret_cast<const float4 *>(from + static_cast<int64_t>(row) * width + 4 * at);
-    }
-}
-
-// sum += Q^T Q over `depth` rows of Q, for the rows and columns of one tile.
-template <int T>
-__device__ __forceinline__ void add_squares(float (&sum)[T][T], const float *q, int stride, int depth, int row, int col,
-                                            int width) {
-#pragma unroll(T == 8 ? 1 : 4)
-    for (int k = 0; k < depth; ++k, q += stride) {
-        float left[T], right[T];
-        load_tile<T>(q, row, width, left);
-        load_tile<T>(q, col, width, right);
-#pragma unroll
-        for (int i = 0; i < T; ++i) {
-#pragma unroll
-            for (int j = 0; j < T; ++j) sum[i][j] = fmaf(left[i], right[j], sum[i][j]);
-        }
-    }
-}
-
-// Stores the Gram matrix, or b A + c A A in its place (`poly`). A tile below the diagonal is the mirror image of a computed
-// one, and so is the lower half of a tile on the diagonal. Each element of `to` is read and written by a single thread.
-template <int T>
-__device__ __forceinline__ void store_tile(float *to, const float (&sum)[T][T], int row, int col, int width, bool poly,
-                                           float b, float c) {
-#pragma unroll
-    for (int i = 0; i < T; ++i) {
-#pragma unroll
-        for (int j = 0; j < T; ++j) {
-            const int r = place_in_tile<T>(row, i, width);
-            const int s = place_in_tile<T>(col, j, width);
-            if (row == col && s < r) continue;
-            const float value = poly ? fmaf(b, to[r * width + s], c * sum[i][j]) : sum[i][j];
-            to[r * width + s] = value;
-            to[s * width + r] = value;
-        }
-    }
-}
-
-template <int T>
-__device__ __forceinline__ void symmetric_product(const Schulz &s, float *shared, bool poly, float b, float c) {
-    const Work work = work_of(s, shared);
-    const int width = work.shape.width;
-    const int tiles = width / T;
-    // The tiles of the upper triangle are assigned to the threads row by row.
-    int row = 0;
-    int col = static_cast<int>(threadIdx.x);
-    while (row < tiles && col >= tiles - row) {
-        col -= tiles - row;
-        ++row;
-    }
-    col += row;
-    const bool mine = row < tiles;
-    const bool streamed = poly ? work.level == kStreamAll : work.level != kResident;
-    const int64_t depth = poly ? work.shape.side : work.shape.length;
-    float sum[T][T] = {};
-    if (streamed) {
-        const float *far = poly ? work.far_gram : work.far_y;
-#pragma unroll 1
-        for (int64_t k = 0; k < depth; k += kPanel) {
-            const int count = minimum(kPanel, depth - k);
-            fetch_rows(work.panel, width + kPad, far + k * width, width, count);
-            __syncthreads();
-            if (mine) add_squares<T>(sum, work.panel, width + kPad, count, row, col, width);
-            __syncthreads();
-        }
-    } else {
-        const float *near = poly ? work.gram : work.y;
-        if (mine) add_squares<T>(sum, near, poly ? width : width + kPad, static_cast<int>(depth), row, col, width);
-        __syncthreads();  // everybody has read what is overwritten now
-    }
-    if (mine && work.level == kStreamAll) {
-        store_tile<T>(work.far_gram, sum, row, col, width, poly, b, c);
-    } else if (mine) {
-        store_tile<T>(work.gram, sum, row, col, width, poly, b, c);
-    }
-    __syncthreads();
-}
-
-// sum += Y B over `depth` columns of Y, for a thread's rows of Y, which start at y + offset[r], and its columns of B.
-template <int T, int R>
-__device__ __forceinline__ void add_product(float (&sum)[R][T], const float *y, const int (&offset)[R], const float *b,
-                                            int depth, int col, int width) {
-    int k = 0;
-    for (; k + 4 <= depth; k += 4) {
-        float rows[R][4];
-#pragma unroll
-        for (int r = 0; r < R; ++r) load<4>(y + offset[r] + k, rows[r]);
-#pragma unroll
-        for (int i = 0; i < 4; ++i, b += width) {
-            float right[T];
-            load_tile<T>(b, col, width, right);
-#pragma unroll
-            for (int r = 0; r < R; ++r) {
-#pragma unroll
-                for (int j = 0; j < T; ++j) sum[r][j] = fmaf(rows[r][i], right[j], sum[r][j]);
-            }
-        }
-    }
-    for (; k < depth; ++k, b += width) {
-        float right[T];
-        load_tile<T>(b, col, width, right);
-#pragma unroll
-        for (int r = 0; r < R; ++r) {
-            const float left = y[offset[r] + k];
-#pragma unroll
-            for (int j = 0; j < T; ++j) sum[r][j] = fmaf(left, right[j], sum[r][j]);
-        }
-    }
-}
-
-// Y = a Y + sum for a thread's rows and columns; returns whether a value left the range of float.
-template <int T, int R>
-__device__ __forceinline__ bool move_rows(float *y, int stride, const float (&sum)[R][T], float a, int group, int rows,
-                                          int col, int width) {
-    bool bad = false;
-#pragma unroll
-    for (int r = 0; r < R; ++r) {
-        if (group + kGroups * r >= rows) continue;
-        float *row = y + static_cast<int64_t>(group + kGroups * r) * stride;
-#pragma unroll
-        for (int j = 0; j < T; ++j) {
-            float &place = row[place_in_tile<T>(col, j, width)];
-            const float value = fmaf(a, place, sum[r][j]);
-            bad = bad || not_finite(value);
-            place = value;
-        }
-    }
-    return bad;
-}
-
-// Y = a Y + Y B, a group of rows at a time: once all threads hold their sums, the old rows are no longer needed.
-template <int T>
-__device__ __forceinline__ bool update(const Schulz &s, float *shared, float a) {
-    const Work work = work_of(s, shared);
-    const int width = work.shape.width;
-    const int side = work.shape.side;
-    const int64_t length = work.shape.length;
-    constexpr int R = rows_a_thread(T == 8 ? FCM_SMALL_SIDE : kNarrow);
-    constexpr int kRowsAtOnce = kGroups * R;
-    const int col = static_cast<int>(threadIdx.x) % kGroups;
-    const int group = static_cast<int>(threadIdx.x) / kGroups;
-    const bool mine = col * T < width;
-    bool bad = false;
-#pragma unroll 1
-    for (int64_t first = 0; first < length; first += kRowsAtOnce) {
-        const int rows = minimum(kRowsAtOnce, length - first);
-        float sum[R][T] = {};
-        if (work.level == kResident) {
-            const float *y = work.y + first * (width + kPad);
-            int offset[R];
-#pragma unroll
-            for (int r = 0; r < R; ++r) {
-                // for rows past the end, the last row is read again and its sum is discarded
-                offset[r] = minimum(group + kGroups * r, rows - 1) * (width + kPad);
-            }
-            if (mine) add_product<T, R>(sum, y, offset, work.gram, side, col, width);
-            __syncthreads();
-            if (mine) bad = move_rows<T, R>(work.y + first * (width + kPad), width + kPad, sum, a, group, rows, col, width) || bad;
-        } else {
-            float *y = work.far_y + first * width;
-            int offset[R];
-#pragma unroll
-            for (int r = 0; r < R; ++r) offset[r] = (group + kGroups * r) * (kPanel + kPad);
-#pragma unroll 1
-            for (int k = 0; k < side; k += kPanel) {
-                constexpr int kVectors = kPanel / 4;
-                for (int e = static_cast<int>(threadIdx.x); e < kRowsAtOnce * kVectors; e += kThreads) {
-                    const int row = e / kVectors;
-                    const int at = e % kVectors * 4;
-                    float4 four = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-                    if (row < rows && k + at < width) {
-                        four = *reinterpret_cast<const float4 *>(y + static_cast<int64_t>(row) * width + k + at);
-                    }
-                    *reinterpret_cast<float4 *>(work.panel + row * (kPanel + kPad) + at) = four;
-                }
-                const int depth = minimum(kPanel, side - k);
-                if (work.level == kStreamAll) fetch_rows(work.gram_panel, width, work.far_gram + k * width, width, depth);
-                __syncthreads();
-                const float *b = work.level == kStreamAll ? work.gram_panel : work.gram + k * width;
-                if (mine) add_product<T, R>(sum, work.panel, offset, b, depth, col, width);
-                __syncthreads();
-            }
-            if (mine) bad = move_rows<T, R>(y, width, sum, a, group, rows, col, width) || bad;
-        }
-    }
-    __syncthreads();
-    return bad;
-}
-
-// Y = X^T factor, computed in double and rounded once. Reads along the rows of m for either orientation.
-__device__ __forceinline__ bool load_matrix(const Work &work, const fcm_matrix_block &block, const float *m, double factor) {
-    const int width = work.shape.width;
-    const bool tall = block.rows > block.cols;
-    const bool resident = work.level == kResident;
-    bool bad = false;
-#pragma unroll 1
-    for (int64_t first = 0; first < work.shape.length; first += kPanel) {
-        const int count = minimum(kPanel, work.shape.length - first);
-        float *to = resident ? work.y + first * (width + kPad) : work.panel;
-#pragma unroll 1
-        for (int e = static_cast<int>(threadIdx.x); e < kPanel * width; e += kThreads) {
-            const int row = tall ? e / width : e % kPanel;
-            const int col = tall ? e - row * width : e / kPanel;
-            if (row >= count) continue;
-            float value = 0.0f;
-            if (col < work.shape.side) {
-                const int64_t at = tall ? (first + row) * block.cols + col : col * block.cols + first + row;
-                value = static_cast<float>(static_cast<double>(m[at]) * factor);
-                bad = bad || not_finite(value);
-            }
-            to[row * (width + kPad) + col] = value;
-        }
-        if (!resident) {
-            __syncthreads();
-            const int vectors = width / 4;
-        #pragma unroll 1
-    for (int e = static_cast<int>(threadIdx.x); e < count * vectors; e += kThreads) {
-                const int row = e / vectors;
-                const int at = 4 * (e - row * vectors);
-                *reinterpret_cast<float4 *>(work.far_y + (first + row) * width + at) =
-                    *reinterpret_cast<const float4 *>(work.panel + row * (width + kPad) + at);
-            }
-            __syncthreads();
-        }
-    }
-    __syncthreads();
-    return bad;
-}
-
-// o = X and w -= step X; either may be null.
-__device__ __forceinline__ void store_matrix(const Work &work, const fcm_matrix_block &block, float *o, float *w, float step) {
-    const int width = work.shape.width;
-    const int side = work.shape.side;
-    const bool tall = block.rows > block.cols;
-    const bool resident = work.level == kResident;
-#pragma unroll 1
-    for (int64_t first = 0; first < work.shape.length; first += kPanel) {
-        const int count = minimum(kPanel, work.shape.length - first);
-        if (!resident) {
-            fetch_rows(work.panel, width + kPad, work.far_y + first * width, width, count);
-            __syncthreads();
-        }
-        const float *from = resident ? work.y + first * (width + kPad) : work.panel;
-#pragma unroll 1
-        for (int e = static_cast<int>(threadIdx.x); e < kPanel * side; e += kThreads) {
-            const int row = tall ? e / side : e % kPanel;
-            const int col = tall ? e - row * side : e / kPanel;
-            if (row >= count) continue;
-            const int64_t at = tall ? (first + row) * block.cols + col : col * block.cols + first + row;
-            const float value = from[row * (width + kPad) + col];
-            if (w != nullptr) w[at] -= step * value;
-            if (o != nullptr) o[at] = value;
-        }
-        if (!resident) __syncthreads();
-    }
-}
-
-template <int T>
-__device__ __forceinline__ bool iterate(const Schulz &s, float *shared, bool bad) {
-#pragma unroll 1
-    for (int i = 0; i < reinterpret_cast<const Head *>(shared)->steps; ++i) {
-        symmetric_product<T>(s, shared, false, 0.0f, 0.0f);
-        symmetric_product<T>(s, shared, true, s.coefficients[3 * i + 1], s.coefficients[3 * i + 2]);
-        bad = update<T>(s, shared, s.coefficients[3 * i]);
-    }
-    return bad;
-}
-
-// The client and the block of a matrix.
-struct Task {
-    int64_t client;
-    int64_t number;
-    fcm_matrix_block block;
-};
-
-__device__ __forceinline__ Task task_of(const Schulz &s, const float *shared) {
-    const auto task = static_cast<int64_t>(reinterpret_cast<const Head *>(shared)->task);
-    const int64_t number = s.order[task / s.clients];
-    return {task % s.clients, number, s.blocks[number]};
-}
-
-// Returns whether the matrix stayed within the range of float; the result is not stored yet.
-__device__ __forceinline__ bool orthogonalize(const Schulz &s, float *shared) {
-    const Task task = task_of(s, shared);
-    const double norm = s.norms[task.client * s.block_count + task.number];
-    const float *m = s.m + task.client * s.m_stride + task.block.m_offset;
-    bool bad = load_matrix(work_of(s, shared), task.block, m, norm == 0.0 ? 0.0 : 1.0 / (norm * s.divisor));
-    const int width = reinterpret_cast<const Head *>(shared)->width;
-    if (width <= 16) {
-        bad = iterate<1>(s, shared, bad);
-    } else if (width <= 32) {
-        bad = iterate<2>(s, shared, bad);
-    } else if (width <= kNarrow) {
-        bad = iterate<4>(s, shared, bad);
-    } else {
-        bad = iterate<8>(s, shared, bad);
-    }
-    return __syncthreads_or(bad ? 1 : 0) == 0;
-}
-
-__device__ __forceinline__ void one_matrix(const Schulz &s, float *shared) {
-    if (orthogonalize(s, shared)) {
-        const Task task = task_of(s, shared);
-        store_matrix(work_of(s, shared), task.block,
-                     s.o == nullptr ? nullptr : s.o + task.client * s.o_stride + task.block.o_offset,
-                     s.w == nullptr ? nullptr : s.w + task.client * s.w_stride + task.block.w_offset,
-                     static_cast<float>(s.eta * task.block.scale));
-    } else if (threadIdx.x == 0) {
-        const Task task = task_of(s, shared);
-        s.out_of_range.found(s.m + task.client * s.m_stride + task.block.m_offset);
-    }
-}
-
-}  // namespace fcm
-
-using fcm::kThreads;
-using fcm::kWarps;
-
-// The norms of all matrices are computed before the iteration, because a NaN in any matrix must leave all outputs unwritten.
-extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_schulz_norms(fcm::Schulz s) {
-    SHARED(double, partial, [kWarps]);
-    if (blockIdx.x == 0 && threadIdx.x == 0) *s.next = 0;
-    for (int64_t i = blockIdx.x; i < s.clients * s.block_count; i += gridDim.x) {
-        const int64_t client = i / s.block_count;
-        const fcm_matrix_block block = s.blocks[i - client * s.block_count];
-        const float *m = s.m + client * s.m_stride + block.m_offset;
-        double sum = 0.0;
-        for (int64_t j = threadIdx.x; j < block.rows * block.cols; j += kThreads) {
-            sum = fma(static_cast<double>(m[j]), static_cast<double>(m[j]), sum);
-        }
-        if (fcm::not_finite(sum)) {
-            for (int64_t j = threadIdx.x; j < block.rows * block.cols; j += kThreads) {
-                if (fcm::not_finite(m[j])) s.bad.found(m + j);
-            }
-        }
-        const double total = fcm::block_sum(sum, partial);
-        if (threadIdx.x == 0) s.norms[i] = sqrt(total);
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(kThreads, 2) fcm_k_newton_schulz(fcm::Schulz s) {
-    SHARED_DYN(float, shared);
-    auto &head = *reinterpret_cast<fcm::Head *>(shared);
-    const auto matrices = static_cast<unsigned long long>(s.clients * s.block_count);
-    // Nothing is done after a fault, except that a matrix out of range does not keep the others from being stepped. Blocks
-    // report those while others begin, so the status is read by an atomic operation, which leaves it as it is.
-    if (threadIdx.x == 0) head.task = atomicMin(&s.bad.status->ticket, fcm::kNothing) <= s.bad.ticket ? matrices : 0;
-    __syncthreads();
-    if (head.task >= matrices) return;
-    __syncthreads();
-    for (;;) {
-        if (threadIdx.x == 0) {
-            head.task = atomicAdd(s.next, 1ull);
-            if (head.task < matrices) {
-                const fcm::Task task = fcm::task_of(s, shared);
-                const fcm::Shape shape = fcm::shape_of(task.block);
-                head.length = shape.length;
-                head.side = shape.side;
-                head.width = shape.width;
-                head.level = fcm::level_of(shape, s.shared_floats);
-                head.steps = s.norms[task.client * s.block_count + task.number] == 0.0 ? 0 : static_cast<int>(s.steps);
-            }
-        }
-        __syncthreads();
-        if (head.task >= matrices) return;
-        if (head.side > 0) fcm::one_matrix(s, shared);
-        __syncthreads();  // everybody is done with this one and its place
-    }
-}
+#include "large_schulz.h"
+#include "schulz.h"
+#include "schulz_program.h"
 
 namespace fcm {
 namespace {
@@ -560,43 +19,53 @@ constexpr int64_t kFloat = sizeof(float);
 
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-// The registers allow two blocks of threads per multiprocessor.
-int64_t grid_of(const fcm_context *context, int64_t matrices) {
-    return std::min(matrices, int64_t{2} * context->multiprocessors);
-}
-
-int64_t shared_floats_of(const fcm_context *context) { return context->shared_bytes / kFloat - kHead; }
-
-// The workspace, in order: coefficients, blocks and the blocks sorted by cost, which are prepared; the queue, one norm per
-// matrix, one stream buffer per block of the grid.
+// The workspace, in order: coefficients, blocks, the queue's order, the entries of the norms, the tables of the large matrices,
+// the queue and the counts, which are prepared; sums, norms, flags, and what the iterations keep outside of shared memory, one
+// after the other.
 struct Room {
+    SmallSchulzPlan plan;
+    LargeSchulzSizes large;
+    int64_t pieces = 0;
     int64_t blocks = 0;
     int64_t order = 0;
+    int64_t entries = 0;
+    int64_t tables = 0;
     int64_t next = 0;
+    int64_t counts = 0;
+    int64_t sums = 0;
     int64_t norms = 0;
+    int64_t flags = 0;
     int64_t stream = 0;
-    int64_t stream_stride = 0;  // in floats
-    int64_t shared_bytes = 0;
     int64_t total = 0;
 };
 
-Room room_for(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count) {
+Room room_for(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count,
+              const fcm_schulz &schulz) {
     Room room;
-    for (int64_t i = 0; i < block_count; ++i) {
-        const Shape shape = shape_of(blocks[i]);
-        const Level level = level_of(shape, shared_floats_of(context));
-        room.stream_stride = std::max(room.stream_stride, round_up(stream_floats(shape, level), kLine / kFloat));
-        room.shared_bytes = std::max(room.shared_bytes, (kHead + shared_floats(shape, level)) * kFloat);
-    }
     const int64_t matrices = clients * block_count;
     if (matrices == 0) return room;
-    room.blocks = round_up(3 * kMostSteps * kFloat, kLine);
-    room.order = room.blocks + round_up(block_count * static_cast<int64_t>(sizeof(fcm_matrix_block)), kLine);
-    room.next = room.order + round_up(block_count * static_cast<int64_t>(sizeof(int64_t)), kLine);
-    room.norms = room.next + kLine;
-    room.stream = room.norms + round_up(matrices * static_cast<int64_t>(sizeof(double)), kLine);
+    room.plan = small_schulz_plan(context, clients, blocks, block_count);
+    room.large = large_schulz_sizes(context, clients, blocks, block_count, schulz);
+    room.pieces = schulz_norm_entries(blocks, block_count, nullptr);
+    int64_t end = 0;
+    const auto take = [&end](int64_t count, size_t size) {
+        const int64_t start = end;
+        end += round_up(count * static_cast<int64_t>(size), kLine);
+        return start;
+    };
+    take(3 * kMostSteps, sizeof(float));
+    room.blocks = take(block_count, sizeof(fcm_matrix_block));
+    room.order = take(block_count, sizeof(int64_t));
+    room.entries = take(block_count, sizeof(NormEntry));
+    room.tables = take(room.large.table_bytes, 1);
+    room.next = take(1, sizeof(unsigned long long));
+    room.counts = take(matrices, sizeof(unsigned));
+    room.sums = take(clients * room.pieces, sizeof(double));
+    room.norms = take(matrices, sizeof(double));
+    room.flags = take(room.large.flags, sizeof(unsigned));
+    room.stream = take(std::max(room.plan.stream_bytes, room.large.room_bytes), 1);
     // A workspace is aligned to doubles; one more line allows it to be aligned for vectors.
-    room.total = room.stream + grid_of(context, matrices) * room.stream_stride * kFloat + kLine;
+    room.total = end + kLine;
     return room;
 }
 
@@ -606,89 +75,101 @@ char *start_of(void *workspace) {
     return static_cast<char *>(workspace) + (-address & static_cast<uintptr_t>(kLine - 1));
 }
 
-uint64_t digest_of(const fcm_matrix_block *blocks, int64_t block_count, const double *coefficients, int64_t steps) {
-    const uint64_t digest = fcm::digest_of(blocks, block_count * static_cast<int64_t>(sizeof(fcm_matrix_block)));
-    return fcm::digest_of(coefficients, 3 * steps * static_cast<int64_t>(sizeof(double)), digest);
+uint64_t digest_of(const fcm_matrix_block *blocks, int64_t block_count, const fcm_schulz &schulz) {
+    const auto bytes = [](int64_t count, size_t size) { return count * static_cast<int64_t>(size); };
+    uint64_t digest = fcm::digest_of(blocks, bytes(block_count, sizeof *blocks));
+    digest = fcm::digest_of(schulz.coefficients, bytes(3 * schulz.steps, sizeof(double)), digest);
+    digest = fcm::digest_of(schulz.restarts, bytes(schulz.restart_count, sizeof(int64_t)), digest);
+    return fcm::digest_of(&schulz.precision, sizeof schulz.precision, digest);
+}
+
+fcm_status require_precision(const char *function, const fcm_context *context, const fcm_schulz &schulz, fcm_error *error) {
+    if (schulz.precision == FCM_FP32) return FCM_OK;
+    return fail(error, FCM_UNSUPPORTED, {}, "%s: %s:%d multiplies in fp32", function, kKindName, context->device);
 }
 
 }  // namespace
 
-fcm_status device::newton_schulz_small_workspace(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
-                                                 int64_t block_count, int64_t *bytes, fcm_error *) {
-    *bytes = room_for(context, clients, blocks, block_count).total;
+fcm_status device::newton_schulz_workspace(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
+                                           int64_t block_count, const fcm_schulz *schulz, int64_t *bytes, fcm_error *) {
+    *bytes = room_for(context, clients, blocks, block_count, *schulz).total;
     return FCM_OK;
 }
 
-fcm_status device::newton_schulz_small_prepare(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
-                                               int64_t block_count, const double *coefficients, int64_t steps,
-                                               void *workspace, int64_t, fcm_error *error) {
-    return on_device("fcm_newton_schulz_small_prepare", context, error, [&] {
-        const Room room = room_for(context, clients, blocks, block_count);
-        std::vector<char> table(static_cast<size_t>(room.next));
-        for (int64_t i = 0; i < 3 * steps; ++i) {
-            const auto value = static_cast<float>(coefficients[i]);
-            std::memcpy(table.data() + i * kFloat, &value, sizeof value);
+fcm_status device::newton_schulz_prepare(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
+                                         int64_t block_count, const fcm_schulz *schulz, void *workspace, int64_t,
+                                         fcm_error *error) {
+    constexpr const char *function = "fcm_newton_schulz_prepare";
+    const fcm_status supported = require_precision(function, context, *schulz, error);
+    if (supported != FCM_OK) return supported;
+    return on_device(function, context, error, [&] {
+        const Room room = room_for(context, clients, blocks, block_count, *schulz);
+        auto plan = std::make_shared<LargeSchulzPlan>(large_schulz_plan(context, blocks, block_count, *schulz));
+        std::vector<char> table(static_cast<size_t>(room.sums));  // with zeros for the queue and the counts
+        const auto put = [&table](int64_t at, const void *from, size_t bytes) {
+            if (bytes > 0) std::memcpy(table.data() + at, from, bytes);
+        };
+        for (int64_t i = 0; i < 3 * schulz->steps; ++i) {
+            const auto value = static_cast<float>(schulz->coefficients[i]);
+            put(i * kFloat, &value, sizeof value);
         }
-        std::vector<int64_t> order(static_cast<size_t>(block_count));
-        for (int64_t i = 0; i < block_count; ++i) order[static_cast<size_t>(i)] = i;
-        std::stable_sort(order.begin(), order.end(),
-                         [&](int64_t a, int64_t b) { return cost_of(blocks[a]) > cost_of(blocks[b]); });
-        std::memcpy(table.data() + room.blocks, blocks, static_cast<size_t>(block_count) * sizeof *blocks);
-        std::memcpy(table.data() + room.order, order.data(), order.size() * sizeof order[0]);
+        put(room.blocks, blocks, static_cast<size_t>(block_count) * sizeof *blocks);
+        const std::vector<int64_t> order = small_schulz_order(blocks, block_count);
+        put(room.order, order.data(), order.size() * sizeof order[0]);
+        std::vector<NormEntry> entries;
+        schulz_norm_entries(blocks, block_count, &entries);
+        put(room.entries, entries.data(), entries.size() * sizeof entries[0]);
+        put(room.tables, plan->tables.data(), plan->tables.size());
         auto spans = std::make_shared<Spans>();
         for (int64_t i = 0; i < block_count; ++i) {
             spans->push_back({blocks[i].m_offset, blocks[i].rows * blocks[i].cols});
         }
         prepare(context, workspace, start_of(workspace), table,
-                {digest_of(blocks, block_count, coefficients, steps), std::move(spans)});
-        // Always the maximum, because another context of this device may be launching at the same time.
-        check(cudaFuncSetAttribute(fcm_k_newton_schulz, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   context->shared_bytes),
-              "cudaFuncSetAttribute", context->shared_bytes);
+                {digest_of(blocks, block_count, *schulz), std::move(spans), std::move(plan)});
+        prepare_small_schulz(context);
     });
 }
 
-fcm_status device::newton_schulz_small(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
-                                       int64_t block_count, const double *coefficients, int64_t steps, double divisor,
-                                       double eta, const float *m, int64_t m_stride, float *o, int64_t o_stride, float *w,
-                                       int64_t w_stride, void *workspace, int64_t, fcm_error *error) {
-    constexpr const char *function = "fcm_newton_schulz_small";
+fcm_status device::newton_schulz(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count,
+                                 const fcm_schulz *schulz, double eta, const float *m, int64_t m_stride, float *o,
+                                 int64_t o_stride, float *w, int64_t w_stride, void *workspace, int64_t, fcm_error *error) {
+    constexpr const char *function = "fcm_newton_schulz";
     return on_device(function, context, error, [&] {
-        const auto spans =
-            prepared_blocks(context, workspace, digest_of(blocks, block_count, coefficients, steps));
-        if (spans == nullptr) return fail_unprepared(function, error);
-        const Room room = room_for(context, clients, blocks, block_count);
+        const Prepared prepared = prepared_workspace(context, workspace, digest_of(blocks, block_count, *schulz));
+        if (prepared.blocks == nullptr) return fail_unprepared(function, error);
+        const Room room = room_for(context, clients, blocks, block_count, *schulz);
         char *start = start_of(workspace);
-        const int64_t matrices = clients * block_count;
-        const Check bad = ask(context, Question::about(function, "m", Sought::kNotFinite, clients, m, m_stride, spans));
+        const Check bad = ask(context, Question::about(function, "m", Sought::kNotFinite, clients, m, m_stride, prepared.blocks));
         const Check out_of_range =
-            ask(context, Question::about(function, "m", Sought::kOutOfRange, clients, m, m_stride, spans));
-        const Schulz s{clients,
-                       block_count,
-                       steps,
-                       divisor,
-                       eta,
-                       m,
-                       m_stride,
-                       o,
-                       o_stride,
-                       w,
-                       w_stride,
-                       reinterpret_cast<const float *>(start),
-                       reinterpret_cast<const fcm_matrix_block *>(start + room.blocks),
-                       reinterpret_cast<const int64_t *>(start + room.order),
-                       reinterpret_cast<unsigned long long *>(start + room.next),
-                       reinterpret_cast<double *>(start + room.norms),
-                       reinterpret_cast<float *>(start + room.stream),
-                       room.stream_stride,
-                       shared_floats_of(context),
-                       bad,
-                       out_of_range};
-        LAUNCH(fcm_k_schulz_norms, blocks_for(matrices), kThreads, 0, context->stream, s);
-        launched("fcm_k_schulz_norms", clients, block_count);
-        LAUNCH(fcm_k_newton_schulz, static_cast<unsigned>(grid_of(context, matrices)), kThreads,
-               static_cast<size_t>(room.shared_bytes), context->stream, s);
-        launched("fcm_k_newton_schulz", clients, block_count);
+            ask(context, Question::about(function, "m", Sought::kOutOfRange, clients, m, m_stride, prepared.blocks));
+        auto *norms = reinterpret_cast<double *>(start + room.norms);
+        const SchulzOperands operands{clients,
+                                      block_count,
+                                      reinterpret_cast<const fcm_matrix_block *>(start + room.blocks),
+                                      norms,
+                                      schulz->divisor,
+                                      eta,
+                                      reinterpret_cast<const float *>(start),
+                                      schulz->steps,
+                                      m,
+                                      m_stride,
+                                      o,
+                                      o_stride,
+                                      w,
+                                      w_stride};
+        // The norms of all matrices are computed before the iteration, because a NaN in any matrix must leave all outputs
+        // unwritten.
+        launch_schulz_norms(context,
+                            {clients, block_count, room.pieces, reinterpret_cast<const NormEntry *>(start + room.entries), m,
+                             m_stride, reinterpret_cast<double *>(start + room.sums),
+                             reinterpret_cast<unsigned *>(start + room.counts), norms},
+                            bad);
+        auto *stream = reinterpret_cast<float *>(start + room.stream);
+        launch_small_schulz(context, operands, room.plan, reinterpret_cast<const int64_t *>(start + room.order),
+                            room.plan.matrices, reinterpret_cast<unsigned long long *>(start + room.next), stream, bad,
+                            out_of_range);
+        launch_large_schulz(context, operands, *prepared.schulz, start + room.tables,
+                            reinterpret_cast<unsigned *>(start + room.flags), stream, bad, out_of_range);
         return fcm_status{FCM_OK};
     });
 }

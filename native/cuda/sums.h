@@ -14,6 +14,25 @@ constexpr int64_t kSumPiece = 4 * kChunk;
 
 inline int64_t pieces_of(int64_t n) { return parts_of(n, kSumPiece); }
 
+// Of entries that each have a number of pieces: the last one that begins at or before `position`. Entries without pieces begin
+// where the next one does.
+template <class Entry>
+__device__ __forceinline__ int64_t entry_at(const Entry *entries, int64_t count, int64_t Entry::*first, int64_t position) {
+    int64_t low = 0;
+    int64_t high = count;
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        if (entries[middle].*first <= position) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+__device__ __forceinline__ bool is_vector_aligned(const float *at) { return reinterpret_cast<uintptr_t>(at) % 16 == 0; }
+
 // The square of a float is exact in double, so fusing it into the sum does not change the rounding.
 template <int W>
 __device__ __forceinline__ double add_squares(double sum, const float (&value)[W]) {

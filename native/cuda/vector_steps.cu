@@ -32,23 +32,6 @@ struct Vectors {
     double *sums;  // one for each piece of each client; the norm of a vector replaces its first
 };
 
-// The last entry that begins at or before `position`; entries without elements begin where the next one does.
-__device__ __forceinline__ const VectorEntry &entry_at(const Vectors &v, int64_t VectorEntry::*first, int64_t position) {
-    int64_t low = 0;
-    int64_t high = v.count;
-    while (high - low > 1) {
-        const int64_t middle = low + (high - low) / 2;
-        if (v.entries[middle].*first <= position) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return v.entries[low];
-}
-
-__device__ __forceinline__ bool is_vector_aligned(const float *at) { return reinterpret_cast<uintptr_t>(at) % 16 == 0; }
-
 }  // namespace fcm
 
 using fcm::kThreads;
@@ -59,7 +42,8 @@ extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_vector_squares(fcm:
     for (int64_t task = blockIdx.x; task < v.clients * v.pieces; task += gridDim.x) {
         const int64_t client = task / v.pieces;
         const int64_t piece = task - client * v.pieces;
-        const fcm::VectorEntry &entry = fcm::entry_at(v, &fcm::VectorEntry::first_piece, piece);
+        const fcm::VectorEntry &entry =
+            v.entries[fcm::entry_at(v.entries, v.count, &fcm::VectorEntry::first_piece, piece)];
         const float *x = v.m + client * v.m_stride + entry.m_offset;
         const double sum = fcm::checked_squares((piece - entry.first_piece) * fcm::kSumPiece, entry.n,
                                                 fcm::is_vector_aligned(x), x, check);
@@ -87,7 +71,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     for (int64_t task = blockIdx.x; task < v.clients * v.chunks; task += gridDim.x) {
         const int64_t client = task / v.chunks;
         const int64_t chunk = task - client * v.chunks;
-        const fcm::VectorEntry &entry = fcm::entry_at(v, &fcm::VectorEntry::first_chunk, chunk);
+        const fcm::VectorEntry &entry =
+            v.entries[fcm::entry_at(v.entries, v.count, &fcm::VectorEntry::first_chunk, chunk)];
         fcm::StepSize size{true, eta * entry.scale};
         if (normalized != 0) {
             const double norm = v.sums[client * v.pieces + entry.first_piece];
@@ -153,7 +138,7 @@ fcm_status device::vector_steps_prepare(fcm_context *context, int64_t, const fcm
             entry.first_piece += pieces_of(block.n);
             entry.first_chunk += parts_of(block.n, kChunk);
         }
-        prepare(context, workspace, workspace, table, {digest_of(blocks, block_count), std::move(spans)});
+        prepare(context, workspace, workspace, table, {digest_of(blocks, block_count), std::move(spans), nullptr});
     });
 }
 
@@ -162,7 +147,7 @@ fcm_status device::vector_steps(fcm_context *context, int64_t clients, const fcm
                                 void *workspace, int64_t, fcm_error *error) {
     constexpr const char *function = "fcm_vector_steps";
     return on_device(function, context, error, [&] {
-        const auto spans = prepared_blocks(context, workspace, digest_of(blocks, block_count));
+        const auto spans = prepared_workspace(context, workspace, digest_of(blocks, block_count)).blocks;
         if (spans == nullptr) return fail_unprepared(function, error);
         const Room room = room_for(clients, blocks, block_count);
         if (room.pieces == 0) return fcm_status{FCM_OK};

@@ -138,12 +138,12 @@ std::vector<Mutant> make() {
          {{"status.h", "if (atomicMin(&status->ticket, ticket) >= ticket) {", "if (atomicMin(&status->ticket, ticket) > 0) {"}},
          "finite.cu", Engine::kSource, {"the_first_fault_is_named"}});
     add({"schulz-after-fault", "Newton-Schulz goes ahead after a fault",
-         {{"newton_schulz.cu", "<= s.bad.ticket ? matrices : 0;", "< 1 ? matrices : 0;"}}, "newton_schulz.cu",
+         {{"small_schulz.cu", "<= s.bad.ticket ? matrices : 0;", "< 1 ? matrices : 0;"}}, "small_schulz.cu",
          Engine::kSource, {"what_follows_a_fault_writes_nothing"}});
 
     // ---- Steps of vectors ----
     add({"vector-entry", "a piece at the beginning of a vector is taken for the vector before",
-         {{"vector_steps.cu", "if (v.entries[middle].*first <= position) {", "if (v.entries[middle].*first < position) {"}},
+         {{"sums.h", "if (entries[middle].*first <= position) {", "if (entries[middle].*first < position) {"}},
          "vector_steps.cu", Engine::kSource, {"vector_steps"}});
     add({"vector-norm-place", "the norm of a vector is read at the first piece of the client",
          {{"vector_steps.cu", "v.sums[client * v.pieces + entry.first_piece];", "v.sums[client * v.pieces];"}},
@@ -156,7 +156,7 @@ std::vector<Mutant> make() {
            "if (threadIdx.x == 0) *sums += 0.0;\n        const double norm = fcm::norm_of(sums, fcm::parts_of(entry.n, fcm::kSumPiece), partial);\n        if (threadIdx.x == 255) *sums = norm;"}},
          "vector_steps.cu", Engine::kPtx, {"vector_steps"}});
     add({"schulz-queue", "Newton-Schulz: the queue is not reset",
-         {{"newton_schulz.cu", "if (blockIdx.x == 0 && threadIdx.x == 0) *s.next = 0;", ""}}, "newton_schulz.cu",
+         {{"small_schulz.cu", "            if (head.task == matrices + gridDim.x - 1) atomicExch(s.next, 0ull);\n", ""}}, "small_schulz.cu",
          Engine::kSource, {"newton_schulz_twice"}});
 
     // ---- Masks of dropout ----
@@ -220,7 +220,7 @@ std::vector<Mutant> make() {
          {"rearrange_of_each_layout"}, true});
 
     // ---- Products ----
-    const std::vector<std::string> kProducts = {"products_of_a_table"};
+    const std::vector<std::string> kLarge = {"newton_schulz_of_any_size_has_the_bits_of_the_cpu"};
     const std::vector<std::string> kMultiply = {"multiply_of_each_layout"};
     add({"slice-barrier", "products: a slice is used before it is there",
          {{"products.cu",
@@ -234,42 +234,87 @@ std::vector<Mutant> make() {
         now = 1 - now;)",
            "        now = 1 - now;"}},
          "products.cu", Engine::kPtx, kMultiply});
+    // Before sm_80 a copy is a load and a store, whose race is one of ordinary accesses.
+    add({"slice-barrier-again-75", "the same, on a GPU without asynchronous copies",
+         {{"products.cu",
+           R"(        __syncthreads();
+        now = 1 - now;)",
+           "        now = 1 - now;"}},
+         "products.cu", Engine::kPtx, kMultiply, false, 75});
+    add({"slice-wait", "products: the copies of a slice are not waited for",
+         {{"products.cu", "            wait_copies<1>();\n", ""}}, "products.cu", Engine::kPtx, kMultiply});
+    add({"slice-wait-last", "products: the copies of the last slice are not waited for",
+         {{"products.cu", "            wait_copies<0>();\n", "            wait_copies<1>();\n"}}, "products.cu", Engine::kPtx, kMultiply});
+    add({"slice-wait-late", "products: the last copies are waited for after the barrier",
+         {{"products.cu",
+           R"(            wait_copies<0>();
+        }
+        __syncthreads();)",
+           R"(        }
+        __syncthreads();
+        if (k + kSlice >= depth) wait_copies<0>();)"}},
+         "products.cu", Engine::kPtx, kMultiply});
+    add({"slice-commit", "products: the copies of a slice are in the group of the next",
+         {{"products.cu",
+           R"(    commit_copies();
+    int now = 0;)",
+           "    int now = 0;"}},
+         "products.cu", Engine::kPtx, kMultiply});
     add({"slice-stale", "products: the buffers of the pair are not exchanged", {{"products.cu", "        now = 1 - now;\n", ""}},
-         "products.cu", Engine::kSource, kProducts});
-    add({"product-mirror", "products: the mirror image of a vector is written to the column of the first",
-         {{"products.cu", "t.out + (first_col + j) * t.cols + first_row, mirror", "t.out + first_col * t.cols + first_row + 0 * j, mirror"}},
-         "products.cu", Engine::kSource, kProducts});
-    add({"product-mirror-diagonal", "products: on the diagonal the mirror image is not written",
-         {{"products.cu", "if (t.symmetric) t.out[c * t.cols + r] = value[i][j];", ""}}, "products.cu", Engine::kSource,
-         kMultiply});
-    add({"triangle-off", "products: the triangle has a tile too many",
+         "products.cu", Engine::kSource, kLarge});
+    add({"stage-barrier", "products: mirror images are stored before the results are there",
+         {{"products.cu",
+           R"(    __syncthreads();
+    // A warp takes)",
+           "    // A warp takes"}},
+         "products.cu", Engine::kPtx, kMultiply});
+    add({"stage-barrier-again", "products: the next quarter is staged while some still store this one",
+         {{"products.cu",
+           R"(t.left + q * kHalfTile) || bad;
+            __syncthreads();)",
+           "t.left + q * kHalfTile) || bad;"}},
+         "products.cu", Engine::kPtx, kMultiply});
+    add({"product-mirror", "products: four columns of mirror images are stored to one",
+         {{"products.cu", "t.out[col * t.cols + row] = stage[i][j];", "t.out[(col - j % 4) * t.cols + row] = stage[i][j];"}},
+         "products.cu", Engine::kSource, kLarge});
+    add({"product-mirror-diagonal", "products: in tiles on the diagonal the mirror image is not written",
+         {{"products.cu", "j >= cols || col <= row) continue;", "j >= cols || col <= row || t.top == t.left) continue;"}},
+         "products.cu", Engine::kSource, kMultiply});
+    add({"triangle-off", "products: the triangle begins a tile too late",
          {{"tiles.h", "while (row > 0 && row * side - row * (row - 1) / 2 > t) --row;", "++t;"}}, "products.cu",
-         Engine::kSource, kProducts});
+         Engine::kSource, kLarge});
     add({"half-tile", "products: the second patch of a thread is beside the first",
          {{"tiles.h", "load<kPatch>(&b[d][col + q * kHalfTile], cols[q]);", "load<kPatch>(&b[d][col + q * kPatch], cols[q]);"}},
-         "products.cu", Engine::kSource, kProducts});
-    add({"edge-tile", "products: a tile of half the height is taken for a whole one's width",
-         {{"products.cu", "if (wide) return product_tile<1, 2>(t, a, b);", "if (wide) return product_tile<1, 1>(t, a, b);"}},
-         "products.cu", Engine::kSource, kProducts});
+         "products.cu", Engine::kSource, kLarge});
+    add({"edge-tile", "products: a tile of half the height is taken for one of half the width too",
+         {{"products.cu", "if (wide) return product_tile<1, 2>(t, room);", "if (wide) return product_tile<1, 1>(t, room);"}},
+         "products.cu", Engine::kSource, kLarge});
     add({"product-entry", "products: the first tile of a product is taken for the last of the one before",
-         {{"products.cu", "if (p.listed[middle].first_tile <= tile) {", "if (p.listed[middle].first_tile < tile) {"}},
-         "products.cu", Engine::kSource, kProducts});
+         {{"sums.h", "if (entries[middle].*first <= position) {", "if (entries[middle].*first < position) {"}},
+         "products.cu", Engine::kSource, kLarge});
     add({"depth-tail", "products: the whole slice is used where less is left",
-         {{"products.cu", "depth - k < kSlice ? static_cast<int>(depth - k) : kSlice, row, col", "kSlice, row, col"}},
-         "products.cu", Engine::kSource, kProducts});
+         {{"products.cu", "t.a.depth - k < kSlice ? static_cast<int>(t.a.depth - k) : kSlice, patch_row(),", "kSlice, patch_row(),"}},
+         "products.cu", Engine::kSource, kLarge});
     add({"slice-lane", "products: lanes of a transposed copy take one element twice",
-         {{"tiles.h", "one(e % 8 + e / 32 % 2 * 8,", "one(e % 8 + e / 64 % 2 * 8,"}}, "products.cu",
-         Engine::kSource, kProducts});
-    add({"product-unnamed", "products: a result out of range is named after the first client",
-         {{"products.cu", "check.found(p.of + client * p.of_stride + what.of_offset)", "check.found(p.of + what.of_offset)"}},
-         "products.cu", Engine::kSource, {"products_name_what_is_out_of_range"}});
+         {{"tiles.h", "one(e % 8 + e / 32 % 2 * 8,", "one(e % 8 + e / 64 % 2 * 8,"}}, "products.cu", Engine::kSource, kLarge});
+    add({"product-diagonal", "products: the second result is the first",
+         {{"products.cu", "row == col ? value + t.diagonal : value", "value"}}, "products.cu", Engine::kSource, kLarge});
+    add({"product-flag", "products: a result out of range is that of the first client",
+         {{"products.cu", "p.flags + client * p.flag_stride + entry.matrix", "p.flags + entry.matrix"}}, "products.cu",
+         Engine::kSource, {"newton_schulz_of_a_large_matrix_that_leaves_the_range"}});
+    add({"large-flag", "large matrices: what left the range before is never stepped again",
+         {{"large_schulz.cu", "        if (c.first == 0) s.flags[c.client * s.count + c.number] = 0;\n", ""}}, "large_schulz.cu",
+         Engine::kSource, kLarge});
+    add({"large-chunk", "large matrices: the chunks of a matrix are taken for those of the one before",
+         {{"large_schulz.cu", "(chunk - matrix.first_chunk) * kChunk", "chunk * kChunk"}}, "large_schulz.cu", Engine::kSource,
+         kLarge});
 
     // ---- Newton-Schulz ----
-    const Edit overwritten_too_early = {"newton_schulz.cu", "        __syncthreads();  // everybody has read what is overwritten now\n", ""};
+    const Edit overwritten_too_early = {"small_schulz.h", "        __syncthreads();  // everybody has read what is overwritten now\n", ""};
     add({"schulz-read-barrier", "Newton-Schulz: the polynomial overwrites what others still read", {overwritten_too_early},
-         "newton_schulz.cu", Engine::kSource, kSmallSchulz});
+         "small_schulz.cu", Engine::kSource, kSmallSchulz});
     add({"schulz-product-barrier", "Newton-Schulz: the product is used before all of it is there",
-         {{"newton_schulz.cu",
+         {{"small_schulz.h",
            R"(poly, b, c);
     }
     __syncthreads();
@@ -277,41 +322,41 @@ std::vector<Mutant> make() {
            R"(poly, b, c);
     }
 })"}},
-         "newton_schulz.cu", Engine::kSource, kSmallSchulz});
+         "small_schulz.cu", Engine::kSource, kSmallSchulz});
     add({"schulz-row-barrier", "Newton-Schulz: rows move while others still read them",
-         {{"newton_schulz.cu",
+         {{"small_schulz.h",
            R"(            __syncthreads();
             if (mine) bad = move_rows)",
            "            if (mine) bad = move_rows"}},
-         "newton_schulz.cu", Engine::kPtx, kSmallSchulz});
+         "small_schulz.cu", Engine::kPtx, kSmallSchulz});
     add({"schulz-panel-barrier", "Newton-Schulz: a panel is used before it is loaded",
-         {{"newton_schulz.cu",
+         {{"small_schulz.h",
            R"(width, count);
             __syncthreads();
             if (mine) add_squares)",
            R"(width, count);
             if (mine) add_squares)"}},
-         "newton_schulz.cu", Engine::kSource, kLongSchulz, false, kSmallShared});
+         "small_schulz.cu", Engine::kSource, kLongSchulz, false, kSmallShared});
     add({"schulz-queue-barrier", "Newton-Schulz: the next matrix is taken while some still store the last",
-         {{"newton_schulz.cu", "        __syncthreads();  // everybody is done with this one and its place\n", ""}},
-         "newton_schulz.cu", Engine::kPtx, kSmallSchulz});
+         {{"small_schulz.cu", "        __syncthreads();  // everybody is done with this one and its place\n", ""}},
+         "small_schulz.cu", Engine::kPtx, kSmallSchulz});
     add({"schulz-range-alone", "Newton-Schulz: each thread decides for itself whether the result is in range",
-         {{"newton_schulz.cu", "return __syncthreads_or(bad ? 1 : 0) == 0;", "return !bad;"}}, "newton_schulz.cu",
+         {{"small_schulz.h", "return __syncthreads_or(bad ? 1 : 0) == 0;", "return !bad;"}}, "small_schulz.cu",
          Engine::kSource, {"newton_schulz_that_leaves_the_range"}});
     add({"schulz-tall", "Newton-Schulz: a tall matrix is read as if it were wide",
-         {{"newton_schulz.cu",
+         {{"small_schulz.h",
            R"(                const int64_t at = tall ? (first + row) * block.cols + col : col * block.cols + first + row;
                 value)",
            R"(                const int64_t at = tall ? (first + row) + col * block.rows : col * block.cols + first + row;
                 value)"}},
-         "newton_schulz.cu", Engine::kSource, {"newton_schulz_of_a_tall_matrix"}});
+         "small_schulz.cu", Engine::kSource, {"newton_schulz_of_a_tall_matrix"}});
     add({"schulz-mirror", "Newton-Schulz: the mirror of the Gram matrix is not written",
-         {{"newton_schulz.cu", "            to[s * width + r] = value;\n", ""}}, "newton_schulz.cu", Engine::kSource, kSmallSchulz});
+         {{"small_schulz.h", "            to[s * width + r] = value;\n", ""}}, "small_schulz.cu", Engine::kSource, kSmallSchulz});
     add({"schulz-nan", "Newton-Schulz: NaN in a matrix is not looked for",
-         {{"newton_schulz.cu", "if (fcm::not_finite(m[j])) s.bad.found", "if (m[j] < -1e30f) s.bad.found"}}, "newton_schulz.cu",
+         {{"sums.h", "if (not_finite(x[j])) check.found(x + j);", "if (x[j] < -1e30f) check.found(x + j);"}}, "schulz_norms.cu",
          Engine::kSource, {"newton_schulz_finds_what_is_not_finite"}});
     add({"schulz-client-stride", "Newton-Schulz: w is stepped at the stride of m",
-         {{"newton_schulz.cu", "s.w + task.client * s.w_stride", "s.w + task.client * s.m_stride"}}, "newton_schulz.cu",
+         {{"small_schulz.h", "s.of.w + task.client * s.of.w_stride", "s.of.w + task.client * s.of.m_stride"}}, "small_schulz.cu",
          Engine::kSource, kSmallSchulz});
 
     // ---- Streams ----

@@ -175,3 +175,28 @@ TEST(a_row_that_is_not_aligned) {
         CHECK(words.find("8 more than a multiple of 16") != std::string::npos, "%s: %s", where.c_str(), words.c_str());
     });
 }
+
+// Host code chooses kernels by the compute capability.
+TEST(the_device_fits_the_ptx) {
+    const auto capability = [](int expected) {
+        cudaDeviceProp properties;
+        SUCCEEDS(cudaGetDeviceProperties(&properties, 0));
+        CHECK(properties.major * 10 + properties.minor == expected, "%d.%d instead of %d", properties.major, properties.minor,
+              expected);
+    };
+    {
+        const Simulated machine({{"ENGINE", "ptx"}, {"PTX", FCM_FIXTURES "/kernels.ptx"}});
+        capability(75);
+    }
+    {
+        const Simulated machine({{"ENGINE", "ptx"}, {"PTX", FCM_FIXTURES "/tensor_cores.ptx"}});
+        capability(89);
+    }
+    {
+        const Simulated machine({{"ENGINE", "ptx"}, {"PTX", FCM_FIXTURES "/tensor_cores.ptx"}, {"ARCH", "120"}});
+        capability(120);
+    }
+    const Simulated machine({{"ENGINE", "ptx"}, {"PTX", FCM_FIXTURES "/tensor_cores.ptx"}, {"ARCH", "75"}});
+    int count = 0;
+    REFUSED(cudaErrorInitializationError, cudaGetDeviceCount(&count));
+}
