@@ -4,6 +4,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "iteration.h"
 #include "operation_table.h"
 
 namespace fcm::profile {
@@ -120,64 +121,23 @@ Case rearrange_8(int64_t rows, int64_t cols) {
 
 std::string shape(int64_t rows, int64_t cols) { return std::to_string(rows) + " x " + std::to_string(cols); }
 
-// Five steps in one launch.
-Case small_newton_schulz(int64_t rows, int64_t cols) {
+Case newton_schulz(int64_t rows, int64_t cols, int64_t steps) {
     Case c;
     c.title = "Newton-Schulz, " + shape(rows, cols);
-    c.run = [rows, cols](fcm_context *context, const Started &started) {
-        const fcm_matrix_block block{rows, cols, 0, 0, 0, 1.0};
-        const double *coefficients = table::schulz_coefficients().data();
-        const auto steps = static_cast<int64_t>(table::schulz_coefficients().size() / 3);
+    c.run = [rows, cols, steps](fcm_context *context, const Started &started) {
+        const fcm_matrix_block block{rows, cols, 0, 0, 0, 1.0, 0};
+        const Iteration iteration(table::schulz_coefficients().data(), steps);
         const int64_t count = rows * cols;
         const auto m = matrix(context, count, 1), w = matrix(context, count, 2);
         fcm_error error{};
         int64_t bytes = 0;
-        need(fcm_newton_schulz_small_workspace(context, 1, &block, 1, &bytes, &error), error);
+        need(fcm_newton_schulz_workspace(context, 1, &block, 1, iteration, &bytes, &error), error);
         const Buffer room(context, bytes);
-        need(fcm_newton_schulz_small_prepare(context, 1, &block, 1, coefficients, steps, room.address(), bytes, &error), error);
+        need(fcm_newton_schulz_prepare(context, 1, &block, 1, iteration, room.address(), bytes, &error), error);
         started();
-        need(fcm_newton_schulz_small(context, 1, &block, 1, coefficients, steps, 1.0, 0.02, m->floats(), count, nullptr, 0,
-                                     w->floats(), count, room.address(), bytes, &error),
+        need(fcm_newton_schulz(context, 1, &block, 1, iteration, 0.02, m->floats(), count, nullptr, 0, w->floats(), count,
+                               room.address(), bytes, &error),
              error);
-        need(fcm_synchronize(context, &error), error);
-    };
-    return c;
-}
-
-// The products of a step of Newton-Schulz beyond the small sizes: A = X X^T and B = b A + c A A, of which one triangle is
-// computed, and a X + B X.
-Case large_newton_schulz(int64_t rows, int64_t cols) {
-    Case c;
-    c.title = "Newton-Schulz, " + shape(rows, cols);
-    if (rows > 256) {
-        // A sample, because the tiles are alike. The products of the others are then what the memory held before.
-        c.blocks = 9;
-        c.bytes = 4.0 * static_cast<double>(3 * rows * cols + 4 * rows * rows);
-    }
-    c.run = [=](fcm_context *context, const Started &started) {
-        const int64_t x = 0, gram = rows * cols, polynomial = gram + rows * rows, out = polynomial + rows * rows,
-                      all = out + rows * cols;
-        const double *abc = table::schulz_coefficients().data();
-        const fcm_product steps[] = {
-            // rows, cols, depth, symmetric, factors; offset, stride and steps of A and of B; base and result; no check
-            {rows, rows, cols, 1, 1.0, 0.0, x, 0, cols, 1, x, 0, 1, cols, -1, 0, gram, 0, -1},
-            {rows, rows, rows, 1, abc[2], abc[1], gram, 0, rows, 1, gram, 0, rows, 1, gram, 0, polynomial, 0, -1},
-            {rows, cols, rows, 0, 1.0, abc[0], polynomial, 0, rows, 1, x, 0, cols, 1, x, 0, out, 0, -1},
-        };
-        const auto room = matrix(context, all, 1);
-        fcm_error error{};
-        int64_t bytes = 0;
-        need(fcm_products_workspace(context, 1, steps, 1, &bytes, &error), error);
-        std::vector<std::unique_ptr<Buffer>> workspaces;
-        for (const fcm_product &step : steps) {
-            workspaces.push_back(std::make_unique<Buffer>(context, bytes));
-            need(fcm_products_prepare(context, 1, &step, 1, workspaces.back()->address(), bytes, &error), error);
-        }
-        started();
-        for (size_t i = 0; i < workspaces.size(); ++i) {
-            need(fcm_products(context, 1, &steps[i], 1, room->floats(), all, nullptr, 0, workspaces[i]->address(), bytes, &error),
-                 error);
-        }
         need(fcm_synchronize(context, &error), error);
     };
     return c;
@@ -191,17 +151,19 @@ std::vector<Case> all_cases() {
     for (const table::Operation &operation : table::operations()) {
         const std::string name = operation.name;
         // These have sizes of their own below.
-        if (name == "newton_schulz_small" || name == "multiply") continue;
+        if (name == "newton_schulz" || name == "multiply") continue;
         // Some have several entries.
         const auto before = std::count_if(all.begin(), all.end(), [&](const Case &c) { return c.title.rfind(name + ",", 0) == 0; });
         all.push_back(of_table(operation, size, before == 0 ? "" : std::to_string(before + 1)));
     }
     all.push_back(average_rows(size.clients, size.n));
     all.push_back(rearrange_8(128, 128));
-    for (const int64_t side : {64, 96, 120, 128}) all.push_back(small_newton_schulz(side, side));
-    all.push_back(small_newton_schulz(120, 256));
-    all.push_back(small_newton_schulz(128, 512));
-    for (const int64_t side : {192, 768}) all.push_back(large_newton_schulz(side, side));
+    // Small ones, all steps in one launch; and large ones, a launch for each product, of which one step shows all.
+    for (const int64_t side : {64, 96, 120, 128}) all.push_back(newton_schulz(side, side, 5));
+    all.push_back(newton_schulz(120, 256, 5));
+    all.push_back(newton_schulz(128, 512, 5));
+    all.push_back(newton_schulz(192, 192, 1));
+    all.push_back(newton_schulz(768, 768, 1));
     return all;
 }
 

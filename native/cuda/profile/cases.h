@@ -12,7 +12,7 @@ namespace fcm::profile {
 
 struct Case {
     std::string title;    // the operation and its sizes
-    uint64_t blocks = 0;  // of a launch at most so many are observed, and the others left out; 0 for all
+    uint64_t blocks = 0;  // of a launch at most so many are observed, and the others only run; 0 for all
     double bytes = 0;     // that all blocks have to move, if not all are observed
     std::function<void(fcm_context *, const std::function<void()> &started)> run;  // calls `started` before the operation
 };

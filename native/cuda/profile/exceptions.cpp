@@ -18,9 +18,7 @@ const std::vector<Exception> &exceptions() {
         {"fcm_k_newton_schulz", "Newton-Schulz, 128 x 512", Figure::bank_conflicts, 0.0697},
         {"fcm_k_newton_schulz", "Newton-Schulz, 96 x 96", Figure::active_lanes, 0.7909},
         {"fcm_k_newton_schulz", "Newton-Schulz, 96 x 96", Figure::active_fma, 0.7766},
-        // Stores of four floats that nvcc splits into four of one; the diagonal tiles of symmetric products.
-        {"fcm_k_products", "Newton-Schulz, 192 x 192", Figure::coalesced, 1.4885},
-        {"fcm_k_products", "Newton-Schulz, 768 x 768", Figure::coalesced, 1.1785},
+        // Stores of four floats that nvcc splits into four of one.
         {"fcm_k_average", "average, 2 x 16384", Figure::coalesced, 2.9592},
         {"fcm_k_average", "average, 2 x 16384, 2", Figure::coalesced, 2.4769},
     };

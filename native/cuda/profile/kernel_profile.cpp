@@ -43,7 +43,7 @@ std::vector<KernelCounts> counts_of(const Case &one) {
     need(fcm_context_create(FCM_CUDASIM, 0, 1, FCM_ISA_AUTO, &context, &error), error);
     const std::unique_ptr<fcm_context, void (*)(fcm_context *)> owner(context, fcm_context_destroy);
     Counters counters;
-    counters.sample(one.blocks, fcm::ptx::Observer::Plan::leave_out);
+    counters.sample(one.blocks, fcm::ptx::Observer::Plan::run);
     one.run(context, [&] {
         // What prepares the operands is not profiled.
         need(fcm_synchronize(context, &error), error);

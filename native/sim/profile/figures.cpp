@@ -90,7 +90,7 @@ Cycles cycles_of(const KernelCounts &counts, const Machine &machine, double byte
     cycles.fp64 = static_cast<double>(all.fp64_lanes) / machine.fp64;
     cycles.shared = static_cast<double>(all.shared_taken);
     cycles.l2 = static_cast<double>(all.sectors) * kSector / machine.l2;
-    const double moved = bytes == 0 ? static_cast<double>(counts.distinct_sectors) * kSector
+    const double moved = counts.observed == counts.blocks ? static_cast<double>(counts.distinct_sectors) * kSector
                                     : bytes * ratio(counts.observed, counts.blocks, 1);
     cycles.dram = moved / machine.dram;
     return cycles;

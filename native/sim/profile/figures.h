@@ -36,7 +36,7 @@ struct Cycles {
     double share() const;
 };
 
-// `bytes`: what all blocks together have to move; 0 if all blocks were observed, so that it has been counted.
+// `bytes`: what all blocks together have to move; used if not all blocks were observed.
 Cycles cycles_of(const KernelCounts &counts, const Machine &machine, double bytes);
 
 double active_lanes(const Counts &counts);      // mean share of the 32 lanes that an instruction is issued for

@@ -30,6 +30,9 @@ final class KernelsSuite {
     private static final String PROGRAM = "kernel_profile";
     private static final String SUITE = "kernels";
 
+    /** Whose PTX is profiled: Ampere and Ada run what it is compiled to. */
+    private static final String ARCHITECTURE = "80";
+
     private KernelsSuite() {}
 
     /** Runs the program that was built, with its progress on {@code err}, and prints the tables. */
@@ -69,7 +72,7 @@ final class KernelsSuite {
         try {
             Path lines = Files.createTempFile("kernels", ".jsonl");
             try {
-                Path ptx = program.resolveSibling("ptx");
+                Path ptx = program.resolveSibling("ptx").resolve(ARCHITECTURE);
                 Process process = new ProcessBuilder(program.toString(), "write", ptx.toString(), lines.toString())
                         .redirectErrorStream(true)
                         .start();

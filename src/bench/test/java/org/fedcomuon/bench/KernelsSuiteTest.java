@@ -113,7 +113,7 @@ class KernelsSuiteTest {
         var err = new StringWriter();
         Path json = directory.resolve("out.json");
         KernelsSuite.run(program, new PrintWriter(out), new PrintWriter(err), Optional.of(json));
-        assertThat(err.toString()).isEqualToIgnoringNewLines("1/1 write ptx\n");
+        assertThat(err.toString()).isEqualToIgnoringNewLines("1/1 write 80\n");
         assertThat(out.toString()).contains(ROW).isEqualTo(KernelsSuite.table(List.of(json)));
 
         Files.writeString(program, "#!/bin/sh\necho broken\nexit 3\n");
