@@ -167,9 +167,10 @@ void profile_of(std::ostream &out, const std::vector<Profile> &profiles) {
            "- **sectors**: of 32 bytes, per request of global memory, and how many the requested bytes would fill\n"
            "- **fma a load**: fma and mma instructions per load of shared memory\n"
            "- **share**: of the peak, that the schedule allows. A multiprocessor has, in a cycle, 4 schedulers that issue an\n"
-           "  instruction (each for every fourth warp of a block), 128 lanes of fma, a wavefront of shared memory, 64 bytes from\n"
-           "  L2, and its part of fp64 and of the bandwidth (2 lanes and 3.1 bytes on an RTX 4090, 64 and 12.8 on an H100). The\n"
-           "  largest of these cycles is the bound; the share is fma or mma, or memory (every sector once), over the bound.\n\n"
+           "  instruction (each for every fourth warp of a block), 128 lanes of fma, a wavefront of shared memory (the fewest\n"
+           "  that are possible: parts of a warp that read the same words share one), 64 bytes from L2,\n"
+           "  and its part of fp64 and of the bandwidth (2 lanes and 3.1 bytes on an RTX 4090, 64 and 12.8 on an H100). The largest\n"
+           "  of these cycles is the bound; the share is fma or mma, or memory (every sector once), over the bound.\n\n"
            "| case | kernel | instructions | fma, mma | shared | global | integer | lanes | of fma | balance | conflicts | inner loops |"
            " sectors | least | fma a load";
     for (const char *gpu : kGpus) out << " | " << gpu;

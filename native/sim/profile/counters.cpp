@@ -62,6 +62,7 @@ void Counts::add(const Counts &other) {
     shared_requests += other.shared_requests;
     shared_taken += other.shared_taken;
     shared_least += other.shared_least;
+    shared_together += other.shared_together;
     global_requests += other.global_requests;
     sectors += other.sectors;
     least_sectors += other.least_sectors;
@@ -216,6 +217,7 @@ void Counters::shared(const WarpAccess &access, bool loads, Counts &counts) {
     ++counts.shared_requests;
     counts.shared_taken += wavefronts.taken;
     counts.shared_least += wavefronts.least;
+    counts.shared_together += wavefronts.shared;
 }
 
 void Counters::global(const WarpAccess &access, bool writes, Counts &counts) {

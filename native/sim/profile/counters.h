@@ -26,7 +26,8 @@ struct Counts {
     uint64_t fp64_lanes = 0;       // with the weight of divisions and roots
     uint64_t mma_products = 0;     // multiply-adds
     uint64_t mma_cost = 0;         // those of tf32 twice, because a tensor core does half as many of them
-    uint64_t shared_loads = 0, shared_requests = 0, shared_taken = 0, shared_least = 0;  // wavefronts
+    uint64_t shared_loads = 0, shared_requests = 0, shared_taken = 0, shared_least = 0,
+             shared_together = 0;  // wavefronts; the last one if parts of a warp share them
     uint64_t global_requests = 0, sectors = 0, least_sectors = 0;
 
     uint64_t issued() const;

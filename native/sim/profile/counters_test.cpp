@@ -106,6 +106,28 @@ TEST(bank_conflicts_of_some_lanes) {
     CHECK(fcm::profile::shared_wavefronts(access).taken == 1, "the same word");
 }
 
+TEST(parts_of_a_warp_that_read_the_same) {
+    WarpAccess access;
+    access.active = ~0u;
+    const auto shared = [&](unsigned bytes, auto place) {
+        access.bytes = bytes;
+        for (uint64_t lane = 0; lane < 32; ++lane) access.address[lane] = bytes * static_cast<uint64_t>(place(lane));
+        return fcm::profile::shared_wavefronts(access);
+    };
+    const auto rows = shared(16, [](uint64_t lane) { return lane / 8; });
+    CHECK(rows.taken == 4 && rows.shared == 2, "four vectors, a quarter each: %lu", static_cast<unsigned long>(rows.shared));
+    const auto columns = shared(16, [](uint64_t lane) { return lane % 8; });
+    CHECK(columns.taken == 4 && columns.shared == 2, "eight vectors: %lu", static_cast<unsigned long>(columns.shared));
+    const auto all = shared(16, [](uint64_t lane) { return lane; });
+    CHECK(all.taken == 4 && all.shared == 4, "32 vectors: %lu", static_cast<unsigned long>(all.shared));
+    const auto pairs = shared(8, [](uint64_t lane) { return lane % 16; });
+    CHECK(pairs.taken == 2 && pairs.shared == 1, "16 pairs: %lu", static_cast<unsigned long>(pairs.shared));
+    const auto words = shared(4, [](uint64_t lane) { return 2 * lane; });
+    CHECK(words.taken == 2 && words.shared == 2, "a conflict stays: %lu", static_cast<unsigned long>(words.shared));
+    const auto conflict = shared(16, [](uint64_t lane) { return 8 * lane; });
+    CHECK(conflict.taken == 32 && conflict.shared == 32, "conflicts stay: %lu", static_cast<unsigned long>(conflict.shared));
+}
+
 TEST(sectors_of_strides) {
     global_load(4, 0, 4, 4, 4);      // 128 bytes
     global_load(4, 4, 4, 5, 4);      // off by an element
@@ -325,12 +347,12 @@ TEST(the_bound_is_the_largest) {
     counts.blocks = counts.observed = 1;
     counts.all.by_class[static_cast<unsigned>(Class::fma)] = {400, 400 * 32};  // 100 cycles of 128 lanes
     counts.busiest_scheduler = 125;
-    counts.all.shared_taken = 200;
+    counts.all.shared_together = 200;
     const auto &machine = fcm::profile::machines().at(0);
     auto cycles = fcm::profile::cycles_of(counts, machine, 0);
     CHECK(cycles.fma == 100 && cycles.bound() == 200 && cycles.share() == 0.5, "%g", cycles.share());
     CHECK(std::string(cycles.bound_by()) == "shared", "%s", cycles.bound_by());
-    counts.all.shared_taken = 0;
+    counts.all.shared_together = 0;
     cycles = fcm::profile::cycles_of(counts, machine, 0);
     CHECK(cycles.share() == 0.8 && std::string(cycles.bound_by()) == "issue", "%g", cycles.share());
     counts.distinct_sectors = 100;  // 3200 bytes, 3.125 a cycle

@@ -88,7 +88,7 @@ Cycles cycles_of(const KernelCounts &counts, const Machine &machine, double byte
     cycles.fma = static_cast<double>(all.of(Class::fma).lanes) / kFp32Lanes;
     cycles.mma = static_cast<double>(all.mma_cost) / machine.mma;
     cycles.fp64 = static_cast<double>(all.fp64_lanes) / machine.fp64;
-    cycles.shared = static_cast<double>(all.shared_taken);
+    cycles.shared = static_cast<double>(all.shared_together);
     cycles.l2 = static_cast<double>(all.sectors) * kSector / machine.l2;
     const double moved = counts.observed == counts.blocks ? static_cast<double>(counts.distinct_sectors) * kSector
                                     : bytes * ratio(counts.observed, counts.blocks, 1);

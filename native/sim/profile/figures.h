@@ -26,7 +26,7 @@ struct Cycles {
     double fma = 0;     // active lanes of fused multiply-adds / 128
     double mma = 0;
     double fp64 = 0;
-    double shared = 0;  // wavefronts
+    double shared = 0;  // wavefronts, the fewest that are possible (memory_rules.h)
     double l2 = 0;      // all sectors
     double dram = 0;    // sectors that differ, or the bytes that are stated if not all blocks were observed
 

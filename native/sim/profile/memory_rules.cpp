@@ -34,10 +34,14 @@ Wavefronts shared_wavefronts(const WarpAccess &access) {
     const unsigned parts = std::max(1u, access.bytes / kBankBytes);
     const unsigned lanes = 32 / parts;
     Wavefronts result;
+    uint64_t before = 0;
     for (unsigned part = 0; part < parts; ++part) {
         const uint64_t taken = of_part(access, part * lanes, lanes);
         result.taken += taken;
         result.least += taken != 0;
+        if (parts == 1) result.shared = taken;
+        else if (part % 2 == 1) result.shared += std::min(before + taken, of_part(access, (part - 1) * lanes, 2 * lanes));
+        before = taken;
     }
     return result;
 }

@@ -16,9 +16,13 @@ struct WarpAccess {
 // Shared memory has 32 banks of 4 bytes. In a wavefront each bank gives one word, to any number of lanes. Lanes that access 8
 // bytes are served by half-warps, 16 bytes by quarter-warps. Without conflicts there is one wavefront for each of these
 // parts that has an active lane.
+// Two parts whose words fit into one wavefront, because lanes of both read the same, may share it: a load of 16 bytes takes two
+// at least (NervanaSystems/maxas#8). NVIDIA does not document when they do, so `shared` is only used where a bound must not be
+// too high.
 struct Wavefronts {
     uint64_t taken = 0;
     uint64_t least = 0;
+    uint64_t shared = 0;  // taken, if neighbouring parts share wavefronts wherever they can
 };
 Wavefronts shared_wavefronts(const WarpAccess &access);
 

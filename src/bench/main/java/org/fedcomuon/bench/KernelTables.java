@@ -15,7 +15,7 @@ final class KernelTables {
             Lanes: active ones per issued instruction, and per fma or mma. Balance: fma and mma of the average warp over the busiest one of its block.
             Conflicts: extra wavefronts of shared memory over the least, in all and in innermost loops. Sectors: 32 bytes each, per request of global
             memory, and how many the requested bytes would fill. The last columns are the share of peak that the schedule allows, and its bound: the
-            largest of the cycles of issue (busiest of 4 schedulers), fma (128 lanes), mma, fp64, shared memory (a wavefront each), L2 (64 bytes) and
+            largest of the cycles of issue (busiest of 4 schedulers), fma (128 lanes), mma, fp64, shared memory (a wavefront, the fewest possible), L2 (64 bytes) and
             memory (every sector once, at the SM's part of the bandwidth); the share is fma, mma or memory over that.
             """;
 
