@@ -18,9 +18,6 @@ const std::vector<Exception> &exceptions() {
         {"fcm_k_newton_schulz", "Newton-Schulz, 128 x 512", Figure::bank_conflicts, 0.0697},
         {"fcm_k_newton_schulz", "Newton-Schulz, 96 x 96", Figure::active_lanes, 0.7909},
         {"fcm_k_newton_schulz", "Newton-Schulz, 96 x 96", Figure::active_fma, 0.7766},
-        // Stores of four floats that nvcc splits into four of one.
-        {"fcm_k_average", "average, 2 x 16384", Figure::coalesced, 2.9592},
-        {"fcm_k_average", "average, 2 x 16384, 2", Figure::coalesced, 2.4769},
     };
     return kAll;
 }
