@@ -46,6 +46,21 @@ __device__ __forceinline__ void store(float *to, const float (&value)[W]) {
     }
 }
 
+// As store, but only to global memory: nvcc splits a vector that is stored in a loop into elements, which touch four times the
+// sectors, unless the store is an intrinsic function.
+template <int W>
+__device__ __forceinline__ void store_whole(float *to, const float (&value)[W]) {
+#if defined(__CUDA_ARCH__)
+    if constexpr (W == 4) {
+        __stwb(reinterpret_cast<float4 *>(to), make_float4(value[0], value[1], value[2], value[3]));
+    } else {
+        store<W>(to, value);
+    }
+#else
+    store<W>(to, value);
+#endif
+}
+
 // Calls op.at<W>(factor, client, j) for every element j of every client, four elements at a time if `vectors` allows it;
 // factor = op.of(client) is computed once per chunk. Tasks are the chunks of all clients in one sequence, so neither many
 // clients nor long ones exceed the limits of a grid.

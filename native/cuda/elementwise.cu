@@ -215,7 +215,7 @@ struct Average {
     __device__ __forceinline__ void at(int64_t, int64_t j) const {
         float mean[W];
         weighted_mean<W>(clients, total, *weights, [this](int64_t k) { return x + k * x_stride; }, j, mean);
-        for (int64_t k = 0; k < clients; ++k) store<W>(x + k * x_stride + j, mean);
+        for (int64_t k = 0; k < clients; ++k) store_whole<W>(x + k * x_stride + j, mean);
     }
 };
 
