@@ -109,7 +109,7 @@ __host__ __device__ inline int64_t shared_floats(const Shape &s, Level level, in
 // Floats of the workspace for the data that is not kept in shared memory.
 __host__ __device__ inline int64_t stream_floats(const Shape &s, Level level) {
     if (level == kResident) return 0;
-    return s.pitch * (s.length + (level == kStreamAll ? s.width : 0));
+    return s.width * s.length + (level == kStreamAll ? s.pitch * s.width : 0);
 }
 
 struct Schulz {
@@ -143,8 +143,8 @@ struct Work {
     float *panel;  // the first of two, panel_floats apart
     int panel_rows;
     int panel_floats;
-    float *far_y;
-    float *far_gram;
+    float *far_y;     // rows of `width` floats
+    float *far_gram;  // rows of `pitch` floats
 };
 
 template <Level L>
@@ -158,7 +158,7 @@ __device__ __forceinline__ Work work_of(const Schulz &s, float *shared) {
     work.panel_rows = head.panel_rows;
     work.panel_floats = static_cast<int>(rows_floats(work.shape, work.panel_rows));
     work.far_y = s.stream + blockIdx.x * s.stream_stride;
-    work.far_gram = work.far_y + work.shape.length * work.shape.pitch;
+    work.far_gram = work.far_y + work.shape.length * work.shape.width;
     return work;
 }
 
@@ -219,21 +219,41 @@ __device__ __forceinline__ void store_near(float *to, const float (&value)[N]) {
 
 // ---- Streams ----
 
-// Begins to copy rows of the workspace, where they have the same pitch, to shared memory.
-__device__ __forceinline__ void fetch(float *to, const float *from, int floats) {
+// Calls copy(row, col) for all vectors of `count` rows, neighbouring ones by neighbouring threads; col is their first column.
+template <class Copy>
+__device__ __forceinline__ void for_vectors(int width, int count, const Copy &copy) {
+    const int vectors = width / 4;
+    const int rows = kThreads / vectors;
+    const int rest = kThreads - rows * vectors;
+    int row = thread_index() / vectors;
+    int vector = thread_index() - row * vectors;
 #pragma unroll 1
-    for (int e = 4 * thread_index(); e < floats; e += 4 * kThreads) copy_async16(to + e, from + e);
+    while (row < count) {
+        copy(row, 4 * vector);
+        row += rows;
+        vector += rest;
+        if (vector >= vectors) {
+            vector -= vectors;
+            ++row;
+        }
+    }
+}
+
+// Begins to copy rows of the workspace to shared memory.
+__device__ __forceinline__ void fetch(float *to, const Shape &shape, const float *from, int from_pitch, int count) {
+    for_vectors(shape.width, count,
+                [&](int row, int col) { copy_async16(to + row * shape.pitch + col, from + row * from_pitch + col); });
     commit_copies();
 }
 
 // Calls use(panel, first, rows) for all `total` rows of `far`, in order. While a panel is used, the next one is copied. On
 // return, some threads may still use the last one.
 template <class Use>
-__device__ __forceinline__ void for_panels(const Work &work, const float *far, int64_t total, const Use &use) {
+__device__ __forceinline__ void for_panels(const Work &work, const float *far, int far_pitch, int64_t total, const Use &use) {
     const int rows = work.panel_rows;
     const auto begin = [&](int64_t first, int buffer) {
-        fetch(work.panel + buffer * work.panel_floats, far + first * work.shape.pitch,
-              static_cast<int>(rows_floats(work.shape, minimum(rows, total - first))));
+        fetch(work.panel + buffer * work.panel_floats, work.shape, far + first * far_pitch, far_pitch,
+              minimum(rows, total - first));
     };
     begin(0, 0);
     int buffer = 0;
@@ -398,7 +418,8 @@ __device__ __forceinline__ void symmetric_product(const Schulz &s, float *shared
     const Unit<P> unit = unit_of<P>(work.shape);
     Sums<P> sum;
     if constexpr (Poly ? L == kStreamAll : L != kResident) {
-        for_panels(work, Poly ? work.far_gram : work.far_y, Poly ? work.shape.side : work.shape.length,
+        for_panels(work, Poly ? work.far_gram : work.far_y, Poly ? work.shape.pitch : work.shape.width,
+                   Poly ? work.shape.side : work.shape.length,
                    [&](const float *panel, int64_t, int rows) {
                        if (unit.any) add_squares<P>(sum, unit, panel, rows);
                    });
@@ -486,7 +507,7 @@ __device__ __forceinline__ bool update_rows(const Work &work, const Patch &patch
     // The padding of Y and the rows of B beyond the side are zeros.
     const int depth = (work.shape.side + C - 1) / C * C;
     if constexpr (L == kStreamAll) {
-        for_panels(work, work.far_gram, depth, [&](const float *panel, int64_t first, int rows) {
+        for_panels(work, work.far_gram, kPitch, depth, [&](const float *panel, int64_t first, int rows) {
             if (patch.any) add_product<P, R>(sum, y + first, offset, panel + patch.col, rows);
         });
     } else {
@@ -506,7 +527,7 @@ __device__ __forceinline__ bool update_rows(const Work &work, const Patch &patch
             value[j] = fmaf(a, value[j], sum[r][j]);
             bad = bad || not_finite(value[j]);
         }
-        store_near<C>((L == kResident ? y : far) + row * kPitch + patch.col, value);
+        store_near<C>(L == kResident ? y + row * kPitch + patch.col : far + row * work.shape.width + patch.col, value);
     }
     return bad;
 }
@@ -525,7 +546,9 @@ __device__ __forceinline__ bool update_some(const Work &work, const Patch &patch
     int done = 0;
     const auto some = [&](auto rows) {
         constexpr int R = decltype(rows)::value;
-        bad = update_rows<P, R, L>(work, patch, y + done * kPitch, far + done * kPitch, count - done, a) || bad;
+        bad = update_rows<P, R, L>(work, patch, y + done * kPitch, far + done * work.shape.width, count - done,
+                                  a) ||
+              bad;
         done += R * kGroups;
         if (L == kStreamAll) __syncthreads();  // the panels of the Gram matrix are used again
     };
@@ -546,16 +569,17 @@ __device__ __forceinline__ bool update(const Schulz &s, float *shared, float a) 
     if constexpr (L == kResident) {
         bad = update_some<P, L>(work, patch, work.y, work.y, static_cast<int>(work.shape.length), a);
     } else if constexpr (L == kStreamY) {
-        for_panels(work, work.far_y, work.shape.length, [&](float *panel, int64_t first, int rows) {
-            bad = update_some<P, L>(work, patch, panel, work.far_y + first * pitch_of(P), rows, a) || bad;
+        const int width = work.shape.width;
+        for_panels(work, work.far_y, width, work.shape.length, [&](float *panel, int64_t first, int rows) {
+            bad = update_some<P, L>(work, patch, panel, work.far_y + first * width, rows, a) || bad;
         });
     } else {
         constexpr int kMost = groups_of(P) * kMostRows;
 #pragma unroll 1
         for (int64_t first = 0; first < work.shape.length; first += kMost) {
             const int rows = minimum(kMost, work.shape.length - first);
-            float *far = work.far_y + first * pitch_of(P);
-            fetch(work.y, far, static_cast<int>(rows_floats(work.shape, rows)));
+            float *far = work.far_y + first * work.shape.width;
+            fetch(work.y, work.shape, far, work.shape.width, rows);
             bad = update_some<P, L>(work, patch, work.y, far, rows, a) || bad;
         }
     }
@@ -565,9 +589,9 @@ __device__ __forceinline__ bool update(const Schulz &s, float *shared, float a) 
 
 // ---- Loading and storing ----
 
-// Y = X^T factor, computed in double and rounded once, for `count` rows of Y from `first` on, with zeros up to column `width`.
-__device__ __forceinline__ bool load_rows(float *to, const Shape &shape, int width, const fcm_matrix_block &block,
-                                          const float *m, int64_t first, int count, double factor) {
+// Y = X^T factor, computed in double and rounded once, for `count` rows of Y from `first` on.
+__device__ __forceinline__ bool load_rows(float *to, const Shape &shape, const fcm_matrix_block &block, const float *m,
+                                          int64_t first, int count, double factor) {
     const int thread = thread_index();
     const int pitch = shape.pitch;
     bool bad = false;
@@ -584,7 +608,7 @@ __device__ __forceinline__ bool load_rows(float *to, const Shape &shape, int wid
             const int row = e / shape.side;
             to[row * pitch + e - row * shape.side] = scaled(from + e);
         }
-        const int padding = width - shape.side;
+        const int padding = shape.width - shape.side;
 #pragma unroll 1
         for (int e = thread; e < count * padding; e += kThreads) {
             const int row = e / padding;
@@ -594,7 +618,7 @@ __device__ __forceinline__ bool load_rows(float *to, const Shape &shape, int wid
         // A warp reads 32 neighbouring elements of four rows of X, and stores four neighbouring elements of 32 rows of Y.
         const int stretches = (count + 31) / 32;
 #pragma unroll 1
-        for (int task = thread / 32; task < width / 4 * stretches; task += kWarps) {
+        for (int task = thread / 32; task < shape.width / 4 * stretches; task += kWarps) {
             const int col = task / stretches * 4;
             const int row = (task - col / 4 * stretches) * 32 + thread % 32;
             if (row >= count) continue;
@@ -640,28 +664,26 @@ __device__ __forceinline__ void store_rows(const float *from, const Shape &shape
     }
 }
 
-// Both panels together, for rows on their way from or to the workspace.
-__device__ __forceinline__ int both_panels(const Work &work) { return 2 * work.panel_rows - 1; }
-
 template <Level L>
 __device__ __forceinline__ bool load_matrix(const Work &work, const fcm_matrix_block &block, const float *m, double factor) {
     bool bad = false;
     if constexpr (L == kResident) {
-        bad = load_rows(work.y, work.shape, work.shape.width, block, m, 0, static_cast<int>(work.shape.length), factor);
+        bad = load_rows(work.y, work.shape, block, m, 0, static_cast<int>(work.shape.length), factor);
     } else {
-        const int most = both_panels(work);
+        // Through both panels in turn, so that one is filled while some still copy the other.
+        int buffer = 0;
 #pragma unroll 1
-        for (int64_t first = 0; first < work.shape.length; first += most) {
-            const int count = minimum(most, work.shape.length - first);
-            // What follows a row is copied with it.
-            bad = load_rows(work.panel, work.shape, work.shape.pitch, block, m, first, count, factor) || bad;
+        for (int64_t first = 0; first < work.shape.length; first += work.panel_rows) {
+            const int count = minimum(work.panel_rows, work.shape.length - first);
+            float *panel = work.panel + buffer * work.panel_floats;
+            bad = load_rows(panel, work.shape, block, m, first, count, factor) || bad;
             __syncthreads();
-            float *to = work.far_y + first * work.shape.pitch;
-#pragma unroll 1
-            for (int e = 4 * thread_index(); e < rows_floats(work.shape, count); e += 4 * kThreads) {
-                *reinterpret_cast<float4 *>(to + e) = *reinterpret_cast<const float4 *>(work.panel + e);
-            }
-            __syncthreads();
+            float *to = work.far_y + first * work.shape.width;
+            for_vectors(work.shape.width, count, [&](int row, int col) {
+                *reinterpret_cast<float4 *>(to + row * work.shape.width + col) =
+                    *reinterpret_cast<const float4 *>(panel + row * work.shape.pitch + col);
+            });
+            buffer = 1 - buffer;
         }
     }
     __syncthreads();
@@ -673,7 +695,7 @@ __device__ __forceinline__ void store_matrix(const Work &work, const fcm_matrix_
     if constexpr (L == kResident) {
         store_rows(work.y, work.shape, block, o, w, 0, static_cast<int>(work.shape.length), step);
     } else {
-        for_panels(work, work.far_y, work.shape.length, [&](const float *panel, int64_t first, int rows) {
+        for_panels(work, work.far_y, work.shape.width, work.shape.length, [&](const float *panel, int64_t first, int rows) {
             store_rows(panel, work.shape, block, o, w, first, rows, step);
         });
     }

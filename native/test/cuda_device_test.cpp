@@ -867,6 +867,15 @@ class Matrices {
     std::vector<fcm_matrix_block> &blocks() { return blocks_; }
     Floats &m() { return m_; }
 
+    // Makes the sums of squares exact in double. The norm then has the same bits in whatever order it is summed, and so has all
+    // that follows, if the CPU has fused multiply-add.
+    Matrices &with_exact_norms() {
+        for (int64_t k = 0; k < m_.clients(); ++k) {
+            for (int64_t j = 0; j < length_; ++j) m_[k][j] = std::floor(m_[k][j] * 64.0f) / 64.0f;
+        }
+        return *this;
+    }
+
     void compare(Both &both, const char *what, const std::vector<double> &coefficients, double tolerance = 2e-4) {
         const auto steps = static_cast<int64_t>(coefficients.size() / 3);
         const auto count = static_cast<int64_t>(blocks_.size());
@@ -906,6 +915,8 @@ class Matrices {
 };
 
 const std::vector<double> kTwoSteps = {3.4445, -4.7750, 2.0315, 2.0, -1.5, 0.5};
+
+double exact_or(double tolerance) { return __builtin_cpu_supports("fma") ? 0.0 : tolerance; }
 
 }  // namespace
 
@@ -954,6 +965,42 @@ TEST(newton_schulz_of_long_sides) {
     Both both;
     Matrices matrices({{100, 130}, {128, 150}}, 1, 43);
     matrices.compare(both, "long sides", interpreted() ? std::vector<double>{2.0, -1.5, 0.5} : kTwoSteps);
+}
+
+// The first and the last side of every tiling, and sides that leave its last blocks empty.
+TEST(newton_schulz_of_sides_around_each_tiling) {
+    Both both;
+    std::vector<int64_t> sides = {1, 2, 3, 8, 9, 16, 17, 20, 29, 32, 33, 47, 64, 65, 72, 73, 84, 96, 97, 104, 105, 119, 121, 128};
+    if (interpreted()) sides = {3, 16, 17, 33, 65, 97};
+    uint64_t seed = 60;
+    for (const int64_t side : sides) {
+        // as long as wide; wide and tall, with rows left over after those that a thread takes together
+        Matrices matrices({{side, side}, {side, side + 13}, {side + 5, side}}, 1, seed++);
+        matrices.with_exact_norms().compare(both, ("side " + std::to_string(side)).c_str(),
+                                            interpreted() ? std::vector<double>{2.0, -1.5, 0.5} : kTwoSteps, exact_or(2e-4));
+    }
+}
+
+// So long that Y is streamed, for each tiling, with a last panel of few rows; on some GPUs through panels of other sizes.
+TEST(newton_schulz_of_streams) {
+    Both both;
+    const std::vector<double> step = {2.0, -1.5, 0.5};
+    // A tiny one fits the shared memory of every GPU up to a length of 2800.
+    std::vector<Sides> shapes = {{16, 3001}, {1700, 32}, {64, 900}, {700, 96}, {90, 600}, {128, 500}, {515, 104}, {121, 450}};
+    if (interpreted()) shapes = {{3001, 5}, {103, 240}};
+    uint64_t seed = 90;
+    for (const Sides &sides : shapes) {
+        Matrices matrices({sides}, 1, seed++);
+        matrices.with_exact_norms().compare(both, (std::to_string(sides.rows) + " x " + std::to_string(sides.cols)).c_str(), step,
+                                            exact_or(2e-4));
+    }
+}
+
+// Norms of matrices of more than one piece, of one, and of none, beside each other; each client has a count for each.
+TEST(newton_schulz_norms_of_many_pieces) {
+    Both both;
+    Matrices matrices({{3, 5}, {2, 4097}, {64, 65}, {64, 64}, {1, 4096}, {4099, 3}}, 3, 61);
+    for (int i = 0; i < 2; ++i) matrices.with_exact_norms().compare(both, "norms", {}, exact_or(2e-4));
 }
 
 TEST(newton_schulz_that_passes_through) {
