@@ -58,7 +58,7 @@ fcm_status fcm_context_create(int32_t kind, int32_t ordinal, int32_t threads, in
             .require(kind == FCM_CPU || kind == FCM_CUDA || kind == FCM_CUDASIM, "there is no device kind %d", kind)
             .require(ordinal >= 0, "ordinal = %d is negative", ordinal)
             .require(threads >= 1 && threads <= kMostThreads, "threads = %d is outside [1, %d]", threads, kMostThreads)
-            .require(isa >= FCM_ISA_AUTO && isa <= FCM_ISA_AVX512, "there is no instruction set %d", isa)
+            .require(isa >= FCM_ISA_AUTO && isa <= FCM_ISA_AVX512_BF16, "there is no instruction set %d", isa)
             .ok();
     };
     return enter_here<entry::context_create>(error, check, kind, ordinal, threads, isa, context);

@@ -3,8 +3,7 @@
 #pragma once
 
 // Operations on batches, the queries for the size of their workspace, and its preparation. average_rows takes addresses that
-// lie anywhere, so that the table does not fit it; its tests are in cuda_device_test, refusals_test and machines_test. The
-// operands of products lie in one room; its tests are in products_test.
+// lie anywhere, so that the table does not fit it; its tests are in cuda_device_test, refusals_test and machines_test.
 #define FCM_EVERY_OPERATION(X)        \
     X(ema)                            \
     X(compose_momentum)               \
@@ -22,9 +21,9 @@
     X(average)                        \
     X(all_finite)                     \
     X(require_finite)                 \
-    X(newton_schulz_small_workspace)  \
-    X(newton_schulz_small_prepare)    \
-    X(newton_schulz_small)            \
+    X(newton_schulz_workspace)        \
+    X(newton_schulz_prepare)          \
+    X(newton_schulz)                  \
     X(normalize)                      \
     X(rearrange)                      \
     X(dropout_mask)                   \
@@ -50,9 +49,6 @@
     X(copy_in_async)            \
     X(copy_out_async)           \
     X(average_rows)             \
-    X(products_workspace)       \
-    X(products_prepare)         \
-    X(products)                 \
     FCM_EVERY_OPERATION(X)
 
 #define FCM_EVERY_FUNCTION(X)  \

@@ -89,9 +89,8 @@ struct Blocks {
 void check_block(Arguments &arguments, int64_t i, const fcm_matrix_block &b) {
     int64_t size = 0;
     arguments.require(b.rows >= 0 && b.cols >= 0, "block %" PRId64 " is %" PRId64 " x %" PRId64, i, b.rows, b.cols)
-        .require(std::min(b.rows, b.cols) <= FCM_SMALL_SIDE,
-                 "block %" PRId64 ", %" PRId64 " x %" PRId64 ", has a short side over %d", i, b.rows, b.cols, FCM_SMALL_SIDE)
-        .require(product(b.rows, b.cols, &size), "block %" PRId64 " does not fit int64", i);
+        .require(product(b.rows, b.cols, &size), "block %" PRId64 " does not fit int64", i)
+        .require(b.gram == 0 || b.gram == 1, "block %" PRId64 " has gram = %" PRId64, i, b.gram);
 }
 void check_block(Arguments &arguments, int64_t i, const fcm_vector_block &b) {
     arguments.require(b.n >= 0, "block %" PRId64 " has %" PRId64 " elements", i, b.n);
@@ -136,10 +135,16 @@ void check_operand(Arguments &arguments, const Blocks<Block> &blocks, const char
     }
 }
 
-// Limits the sizes so that a device can compute the size of its workspace: below 2^40 no product overflows.
+// Limits the sizes so that a device can compute the size of its workspace: below these no product overflows, because a
+// workspace has less than 64 bytes per element of a block and of the square of its short side.
 constexpr int64_t kMost = int64_t{1} << 40;
-int64_t length_of(const fcm_matrix_block &block) { return std::max(block.rows, block.cols); }  // the short side is <= 128
+int64_t length_of(const fcm_matrix_block &block) { return std::max(block.rows, block.cols); }
 int64_t length_of(const fcm_vector_block &block) { return block.n; }
+double room_of(const fcm_matrix_block &block) {
+    const auto side = static_cast<double>(std::min(block.rows, block.cols));
+    return static_cast<double>(size_of(block)) + side * side;
+}
+double room_of(const fcm_vector_block &) { return 0.0; }
 
 template <class Block>
 void check_room(Arguments &arguments, const Blocks<Block> &blocks) {
@@ -150,28 +155,53 @@ void check_room(Arguments &arguments, const Blocks<Block> &blocks) {
     if (!arguments.ok()) return;
     arguments.require(product(blocks.clients, blocks.count, &matrices) && matrices < kMost && blocks.count < kMost,
                       "%" PRId64 " clients of %" PRId64 " blocks are too many", blocks.clients, blocks.count);
+    double room = 0.0;
+    for (int64_t i = 0; arguments.ok() && i < blocks.count; ++i) room += static_cast<double>(blocks.clients) * room_of(blocks.at[i]);
+    arguments.require(room < 0x1p56, "the workspace does not fit int64");
 }
 
-// Coefficients of Newton-Schulz, three for each step.
-void check_coefficients(Arguments &arguments, const double *coefficients, int64_t steps) {
-    arguments.require(steps >= 0 && steps <= 1000, "steps = %" PRId64 " is outside [0, 1000]", steps)
-        .require(steps == 0 || coefficients != nullptr, "the coefficients are null");
-    for (int64_t i = 0; arguments.ok() && i < 3 * steps; ++i) {
-        arguments.require(std::isfinite(coefficients[i]), "coefficient %" PRId64 " is %g", i, coefficients[i]);
+// The workspace of an operation on blocks, of which the device computes how much it needs: needed() is called if all is well.
+template <class Block, class Needed>
+Arguments &block_workspace(Arguments &arguments, const Blocks<Block> &blocks, const void *workspace, int64_t bytes,
+                           Needed &&needed) {
+    check_room(arguments, blocks);
+    return arguments.workspace(workspace, bytes, arguments.ok() ? needed() : 0);
+}
+
+int64_t steps_room(const fcm_context *context, const Blocks<fcm_vector_block> &blocks, fcm_error *error) {
+    int64_t bytes = 0;
+    device::vector_steps_workspace(context, blocks.clients, blocks.at, blocks.count, &bytes, error);
+    return bytes;
+}
+
+// ---- Newton-Schulz ----
+
+void check_schulz(Arguments &arguments, const fcm_schulz *schulz) {
+    arguments.require(schulz != nullptr, "the iteration is null");
+    if (!arguments.ok()) return;
+    const fcm_schulz &s = *schulz;
+    arguments.require(s.steps >= 0 && s.steps <= 1000, "steps = %" PRId64 " is outside [0, 1000]", s.steps)
+        .require(s.steps == 0 || s.coefficients != nullptr, "the coefficients are null")
+        .require(s.divisor > 0.0 && std::isfinite(s.divisor), "divisor = %g is not a positive number", s.divisor)
+        .require(s.restart_count >= 0 && s.restart_count <= s.steps, "restart_count = %" PRId64 " is outside [0, steps]",
+                 s.restart_count)
+        .require(s.restart_count == 0 || s.restarts != nullptr, "the restarts are null")
+        .require(s.precision == FCM_FP32 || s.precision == FCM_TF32 || s.precision == FCM_BF16, "there is no precision %d",
+                 s.precision);
+    for (int64_t i = 0; arguments.ok() && i < 3 * s.steps; ++i) {
+        arguments.require(std::isfinite(s.coefficients[i]), "coefficient %" PRId64 " is %g", i, s.coefficients[i]);
+    }
+    for (int64_t i = 0; arguments.ok() && i < s.restart_count; ++i) {
+        arguments.require(s.restarts[i] > (i == 0 ? 0 : s.restarts[i - 1]) && s.restarts[i] < s.steps,
+                          "restart %" PRId64 " is after step %" PRId64, i, s.restarts[i]);
     }
 }
 
-// The workspace of an operation on blocks, whose size the device knows.
-template <class Block>
-using WorkspaceQuery = fcm_status(const fcm_context *, int64_t, const Block *, int64_t, int64_t *, fcm_error *);
-
-template <class Block>
-Arguments &block_workspace(Arguments &arguments, const fcm_context *context, const Blocks<Block> &blocks,
-                           WorkspaceQuery<Block> &query, const void *workspace, int64_t bytes, fcm_error *error) {
-    check_room(arguments, blocks);
-    int64_t needed = 0;
-    if (arguments.ok()) query(context, blocks.clients, blocks.at, blocks.count, &needed, error);
-    return arguments.workspace(workspace, bytes, needed);
+int64_t schulz_room(const fcm_context *context, const Blocks<fcm_matrix_block> &blocks, const fcm_schulz *schulz,
+                    fcm_error *error) {
+    int64_t bytes = 0;
+    device::newton_schulz_workspace(context, blocks.clients, blocks.at, blocks.count, schulz, &bytes, error);
+    return bytes;
 }
 
 // ---- Products ----
@@ -309,7 +339,8 @@ fcm_status fcm_vector_steps_prepare(fcm_context *context, int64_t clients, const
         const fcm::Blocks<fcm_vector_block> all{clients, blocks, block_count};
         fcm::check_blocks(arguments, all);
         fcm::check_scales(arguments, all);
-        fcm::block_workspace(arguments, context, all, fcm::device::vector_steps_workspace, workspace, workspace_bytes, error);
+        fcm::block_workspace(arguments, all, workspace, workspace_bytes,
+                             [&] { return fcm::steps_room(context, all, error); });
         return clients > 0 && block_count > 0;
     };
     return enter<entry::vector_steps_prepare>(context, error, check, clients, blocks, block_count, workspace,
@@ -327,7 +358,8 @@ fcm_status fcm_vector_steps(fcm_context *context, int64_t clients, const fcm_vec
         fcm::check_scales(arguments, all);
         fcm::check_operand(arguments, all, "m", m, m_stride, &fcm_vector_block::m_offset, false);
         fcm::check_operand(arguments, all, "w", w, w_stride, &fcm_vector_block::w_offset, true);
-        fcm::block_workspace(arguments, context, all, fcm::device::vector_steps_workspace, workspace, workspace_bytes, error)
+        fcm::block_workspace(arguments, all, workspace, workspace_bytes,
+                             [&] { return fcm::steps_room(context, all, error); })
             .disjoint();
         return clients > 0 && block_count > 0;
     };
@@ -432,42 +464,42 @@ fcm_status fcm_require_finite(fcm_context *context, int64_t clients, int64_t n, 
     return enter<entry::require_finite>(context, error, check, clients, n, x, x_stride, of, of_stride);
 }
 
-fcm_status fcm_newton_schulz_small_workspace(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
-                                             int64_t block_count, int64_t *bytes, fcm_error *error) {
+fcm_status fcm_newton_schulz_workspace(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
+                                       int64_t block_count, const fcm_schulz *schulz, int64_t *bytes, fcm_error *error) {
     const auto check = [&](Arguments &arguments) {
         arguments.require(bytes != nullptr, fcm::kNoPlace);
         const fcm::Blocks<fcm_matrix_block> all{clients, blocks, block_count};
+        fcm::check_schulz(arguments, schulz);
         fcm::check_blocks(arguments, all);
         fcm::check_room(arguments, all);
         return true;
     };
-    return enter<entry::newton_schulz_small_workspace>(context, error, check, clients, blocks, block_count, bytes);
+    return enter<entry::newton_schulz_workspace>(context, error, check, clients, blocks, block_count, schulz, bytes);
 }
 
-fcm_status fcm_newton_schulz_small_prepare(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
-                                           int64_t block_count, const double *coefficients, int64_t steps, void *workspace,
-                                           int64_t workspace_bytes, fcm_error *error) {
+fcm_status fcm_newton_schulz_prepare(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
+                                     int64_t block_count, const fcm_schulz *schulz, void *workspace, int64_t workspace_bytes,
+                                     fcm_error *error) {
     const auto check = [&](Arguments &arguments) {
         const fcm::Blocks<fcm_matrix_block> all{clients, blocks, block_count};
-        fcm::check_coefficients(arguments, coefficients, steps);
+        fcm::check_schulz(arguments, schulz);
         fcm::check_blocks(arguments, all);
-        fcm::block_workspace(arguments, context, all, fcm::device::newton_schulz_small_workspace, workspace, workspace_bytes,
-                             error);
+        fcm::block_workspace(arguments, all, workspace, workspace_bytes,
+                             [&] { return fcm::schulz_room(context, all, schulz, error); });
         return clients > 0 && block_count > 0;
     };
-    return enter<entry::newton_schulz_small_prepare>(context, error, check, clients, blocks, block_count, coefficients, steps,
-                                                     workspace, workspace_bytes);
+    return enter<entry::newton_schulz_prepare>(context, error, check, clients, blocks, block_count, schulz, workspace,
+                                               workspace_bytes);
 }
 
-fcm_status fcm_newton_schulz_small(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count,
-                                   const double *coefficients, int64_t steps, double divisor, double eta, const float *m,
-                                   int64_t m_stride, float *o, int64_t o_stride, float *w, int64_t w_stride, void *workspace,
-                                   int64_t workspace_bytes, fcm_error *error) {
+fcm_status fcm_newton_schulz(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count,
+                             const fcm_schulz *schulz, double eta, const float *m, int64_t m_stride, float *o,
+                             int64_t o_stride, float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes,
+                             fcm_error *error) {
     const auto check = [&](Arguments &arguments) {
         const fcm::Blocks<fcm_matrix_block> all{clients, blocks, block_count};
-        fcm::check_coefficients(arguments, coefficients, steps);
-        arguments.require(divisor > 0.0 && std::isfinite(divisor), "divisor = %g is not a positive number", divisor)
-            .require(std::isfinite(eta), "eta = %g is not finite", eta)
+        fcm::check_schulz(arguments, schulz);
+        arguments.require(std::isfinite(eta), "eta = %g is not finite", eta)
             .require(o != nullptr || w != nullptr, "neither o nor w is given");
         fcm::check_blocks(arguments, all);
         const bool in_place = o == m;
@@ -485,13 +517,13 @@ fcm_status fcm_newton_schulz_small(fcm_context *context, int64_t clients, const 
             fcm::check_scales(arguments, all);
             fcm::check_operand(arguments, all, "w", w, w_stride, &fcm_matrix_block::w_offset, true);
         }
-        fcm::block_workspace(arguments, context, all, fcm::device::newton_schulz_small_workspace, workspace, workspace_bytes,
-                             error)
+        fcm::block_workspace(arguments, all, workspace, workspace_bytes,
+                             [&] { return fcm::schulz_room(context, all, schulz, error); })
             .disjoint();
         return clients > 0 && block_count > 0;
     };
-    return enter<entry::newton_schulz_small>(context, error, check, clients, blocks, block_count, coefficients, steps, divisor,
-                                             eta, m, m_stride, o, o_stride, w, w_stride, workspace, workspace_bytes);
+    return enter<entry::newton_schulz>(context, error, check, clients, blocks, block_count, schulz, eta, m, m_stride, o,
+                                       o_stride, w, w_stride, workspace, workspace_bytes);
 }
 
 fcm_status fcm_normalize(fcm_context *context, int64_t clients, int64_t n, double divisor, const float *x, int64_t x_stride,

@@ -119,6 +119,7 @@ fcm_status create_remote(int32_t kind, int32_t ordinal, int32_t threads, int32_t
 
 const Kernels &kernels_for(int32_t isa) {
 #ifdef FCM_X86_64
+    if (isa == FCM_ISA_AVX512_BF16) return kernels_avx512_bf16();
     if (isa == FCM_ISA_AVX512) return kernels_avx512();
     if (isa == FCM_ISA_AVX2) return kernels_avx2();
 #endif
@@ -133,7 +134,7 @@ int32_t best_isa() {
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl")) {
-        return FCM_ISA_AVX512;
+        return __builtin_cpu_supports("avx512bf16") ? FCM_ISA_AVX512_BF16 : FCM_ISA_AVX512;
     }
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return FCM_ISA_AVX2;
 #endif
@@ -148,6 +149,8 @@ const char *isa_name(int32_t isa) {
             return "avx2";
         case FCM_ISA_AVX512:
             return "avx512";
+        case FCM_ISA_AVX512_BF16:
+            return "avx512-bf16";
         default:
             return "unknown";
     }

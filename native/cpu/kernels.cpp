@@ -394,6 +394,7 @@ const Kernels &FCM_JOIN(kernels_, FCM_ISA)() {
                                    FCM_JOIN(product_pack_right_, FCM_ISA),
                                    FCM_JOIN(product_rows_, FCM_ISA),
                                    FCM_JOIN(product_mirror_, FCM_ISA),
+                                   FCM_JOIN(round_to_bf16_, FCM_ISA),
                                    scale,
                                    adaptive_step,
                                    dropout_mask,

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "fedcomuon.h"
+
 namespace fcm {
 
 // The layout of a Newton-Schulz matrix during the iteration: Y = X^T has `length` rows (the long side) of `width` floats
@@ -18,9 +20,13 @@ struct SmallSchulz {
     float *gram;     // width x pitch: A = X X^T
     float *poly;     // width x pitch: B = b A + c A A
     float *panel;    // kSchulzPanel x width
+    float *pairs;    // kSchulzPairs: operands as bf16, two numbers in the place of a float, or rounded to tf32; not in fp32
+    int32_t precision;
 };
 constexpr int64_t kSchulzPad = 16;
 constexpr int64_t kSchulzPanel = 64;
+// The pairs of a square of the longest side with its pitch, and beside them those of a panel.
+constexpr int64_t kSchulzPairs = FCM_SMALL_SIDE / 2 * (FCM_SMALL_SIDE + kSchulzPad + kSchulzPanel);
 
 // out = base_factor base + product_factor A B with A[i, k] = a[i * a_row + k * a_col] and B[k, j] = b[k * b_row + j *
 // b_col]; base and out are row-major without gaps. The sum over k is cut into stretches. For each stretch, B is packed once
@@ -40,6 +46,8 @@ struct Product {
     float *out;
     float base_factor;
     float product_factor;
+    // FCM_TF32: the factors are rounded. FCM_BF16: the factors, the base and the result are.
+    int32_t precision;
 };
 constexpr int64_t kProductDepth = 256;  // depth of a stretch
 constexpr int64_t kProductRows = 24;    // rows of a block
@@ -94,7 +102,7 @@ struct Kernels {
     void (*triad)(int64_t n, float s, const float *b, const float *c, float *a);
     void (*triad_non_temporal)(int64_t n, float s, const float *b, const float *c, float *a);
 
-    // y = x * factor, computed in double and rounded once; x is rows x cols, row-major.
+    // y = x * factor, computed in double and rounded once, to bf16 if that is the precision; x is rows x cols, row-major.
     void (*schulz_load)(const SmallSchulz &w, const float *x, int64_t rows, int64_t cols, double factor);
     // X = a X + b (X X^T) X + c (X X^T)^2 X
     void (*schulz_step)(const SmallSchulz &w, float a, float b, float c);
@@ -110,6 +118,8 @@ struct Kernels {
                          const float *right);
     // Copies rows [row, row + rows) of the upper triangle of the result below the diagonal.
     void (*product_mirror)(const Product &p, int64_t row, int64_t rows);
+    // Rounds as FCM_BF16 says.
+    void (*round_to_bf16)(int64_t n, float *x);
 
     // y = factor x, computed in double and rounded once, so that the factor may leave the range of float; x may be y
     void (*scale)(int64_t n, double factor, const float *x, float *y);
@@ -132,6 +142,7 @@ const Kernels &kernels_baseline();
 #ifdef FCM_X86_64
 const Kernels &kernels_avx2();
 const Kernels &kernels_avx512();
+const Kernels &kernels_avx512_bf16();
 #endif
 
 }  // namespace fcm

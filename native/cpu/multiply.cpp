@@ -1,7 +1,8 @@
 // Matrix products of any size on the CPU. The order of each sum does not depend on the number of threads.
+#include "multiply.h"
+
 #include <algorithm>
 
-#include "context.h"
 #include "device_functions.h"
 
 namespace fcm {
@@ -50,44 +51,43 @@ fcm_status device::multiply_workspace(const fcm_context *context, int64_t client
     return FCM_OK;
 }
 
+void multiply_all(fcm_context *context, int64_t clients, const Product &first, const ProductStrides &strides, void *workspace) {
+    const auto product_of = [&](int64_t k) {
+        Product p = first;
+        p.a += k * strides.a;
+        p.b += k * strides.b;
+        if (p.base != nullptr) p.base += k * strides.base;
+        p.out += k * strides.out;
+        return p;
+    };
+    auto *rights = static_cast<float *>(workspace);
+    const int threads = context->pool.threads();
+    const int64_t work = first.rows * first.cols;
+    const int64_t right = right_floats(first.cols, first.depth);
+    const int64_t left = left_floats(first.depth);
+    if (client_a_thread(clients, threads)) {
+        float *lefts = rights + threads * right;
+        context->pool.run(clients, clients * work, [&](int64_t k, int thread) {
+            const auto alone = [](int64_t count, auto &&body) {
+                for (int64_t i = 0; i < count; ++i) body(i, 0);
+            };
+            multiply(context->kernels, product_of(k), rights + thread * right, lefts + thread * left, alone);
+        });
+    } else {
+        float *lefts = rights + right;
+        const auto together = [&](int64_t count, auto &&body) { context->pool.run(count, work, body); };
+        for (int64_t k = 0; k < clients; ++k) multiply(context->kernels, product_of(k), rights, lefts, together);
+    }
+}
+
 fcm_status device::multiply(fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int64_t depth,
                             int32_t symmetric, double product_factor, const float *a, int64_t a_stride, int64_t a_row,
                             int64_t a_col, const float *b, int64_t b_stride, int64_t b_row, int64_t b_col,
                             double base_factor, const float *base, int64_t base_stride, float *out, int64_t out_stride,
                             void *workspace, int64_t, fcm_error *) {
-    const auto product_of = [&](int64_t k) {
-        return Product{rows,
-                       cols,
-                       depth,
-                       symmetric != 0,
-                       a + k * a_stride,
-                       a_row,
-                       a_col,
-                       b + k * b_stride,
-                       b_row,
-                       b_col,
-                       base == nullptr ? nullptr : base + k * base_stride,
-                       out + k * out_stride,
-                       static_cast<float>(base_factor),
-                       static_cast<float>(product_factor)};
-    };
-    auto *rights = static_cast<float *>(workspace);
-    const int threads = context->pool.threads();
-    const int64_t work = rows * cols;
-    if (client_a_thread(clients, threads)) {
-        float *lefts = rights + threads * right_floats(cols, depth);
-        context->pool.run(clients, clients * work, [&](int64_t k, int thread) {
-            const auto alone = [](int64_t count, auto &&body) {
-                for (int64_t i = 0; i < count; ++i) body(i, 0);
-            };
-            fcm::multiply(context->kernels, product_of(k), rights + thread * right_floats(cols, depth),
-                          lefts + thread * left_floats(depth), alone);
-        });
-    } else {
-        float *lefts = rights + right_floats(cols, depth);
-        const auto together = [&](int64_t count, auto &&body) { context->pool.run(count, work, body); };
-        for (int64_t k = 0; k < clients; ++k) fcm::multiply(context->kernels, product_of(k), rights, lefts, together);
-    }
+    const Product first{rows,  cols,  depth, symmetric != 0, a,   a_row, a_col, b, b_row, b_col, base, out, static_cast<float>(base_factor),
+                        static_cast<float>(product_factor), FCM_FP32};
+    multiply_all(context, clients, first, {a_stride, b_stride, base_stride, out_stride}, workspace);
     return FCM_OK;
 }
 

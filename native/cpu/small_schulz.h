@@ -13,5 +13,6 @@ namespace fcm {
 FCM_DECLARE_SMALL_SCHULZ(baseline)
 FCM_DECLARE_SMALL_SCHULZ(avx2)
 FCM_DECLARE_SMALL_SCHULZ(avx512)
+FCM_DECLARE_SMALL_SCHULZ(avx512_bf16)
 
 }  // namespace fcm

@@ -3,12 +3,13 @@
 //
 // Every element of a product is one chain of fused multiply-adds in the order of k, independent of the tile, the register
 // width and the way in which the sum is cut into stretches. AVX2 and AVX-512 are therefore bit-identical. The baseline has
-// no fused multiply-add and rounds twice.
+// no fused multiply-add and rounds twice. In bf16 the order is 1, 0, 3, 2, ..., which is that of the instruction for pairs of
+// them (see Bf16).
 #pragma once
 
 #include <cstdint>
 #include <cstring>
-#if defined(__AVX2__)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
@@ -52,6 +53,98 @@ inline void store(float *p, Vector v) { std::memcpy(p, &v, sizeof v); }
 inline Vector broadcast(float s) { return Vector{s, s, s, s}; }
 inline Vector multiply_add(Vector a, Vector b, Vector c) { return a * b + c; }
 inline Vector multiply(Vector a, Vector b) { return a * b; }
+#endif
+
+// The same bits as whole numbers.
+typedef uint32_t Words __attribute__((vector_size(sizeof(Vector))));
+inline Words words(Vector v) {
+    Words w;
+    std::memcpy(&w, &v, sizeof w);
+    return w;
+}
+inline Vector vector(Words w) {
+    Vector v;
+    std::memcpy(&v, &w, sizeof v);
+    return v;
+}
+inline Words choose(Words where, Words yes, Words no) { return (where & yes) | (~where & no); }
+
+constexpr uint32_t kSign = 0x80000000u;
+constexpr uint32_t kInfinity = 0x7f800000u;
+constexpr uint32_t kQuiet = 0x00400000u;  // what makes a NaN quiet; so none becomes an infinity when its low bits go
+
+// Rounds to bf16, to the nearest and then the even one. What is below the normal range becomes zero, with its sign.
+inline Vector to_bf16(Vector v) {
+#if defined(__AVX512BF16__)
+    const __m256i halves = (__m256i)_mm512_cvtneps_pbh(v);
+    return vector((Words)_mm512_maskz_cvtepu16_epi32(0xffff, halves) << 16);
+#else
+    const Words w = words(v);
+    const Words magnitude = w & ~kSign;
+    const Words rounded = (w + 0x7fffu + (w >> 16 & 1u)) & 0xffff0000u;
+    const Words number = choose((Words)(magnitude < 0x00800000u), w & kSign, rounded);
+    return vector(choose((Words)(magnitude > kInfinity), (w | kQuiet) & 0xffff0000u, number));
+#endif
+}
+
+// Rounds to tf32, to the nearest and then the larger one, as cvt.rna.tf32 does.
+inline Vector to_tf32(Vector v) {
+    const Words w = words(v);
+    const Words rounded = (w + 0x1000u) & 0xffffe000u;
+    return vector(choose((Words)((w & ~kSign) > kInfinity), w | kQuiet, rounded));
+}
+
+// While it exists, this thread reads and writes numbers below the normal range as zero, as vdpbf16ps always does. What it
+// surrounds must be a call that is not inlined: the compiler does not know that arithmetic depends on it.
+class FlushDenormals {
+#if defined(__SSE2__)
+   public:
+    FlushDenormals() : saved_(_mm_getcsr()) { _mm_setcsr((saved_ & ~kRounding) | kFlush); }
+    ~FlushDenormals() { _mm_setcsr(saved_); }
+    FlushDenormals(const FlushDenormals &) = delete;
+    FlushDenormals &operator=(const FlushDenormals &) = delete;
+
+   private:
+    static constexpr unsigned kRounding = 0x6000u;  // cleared: to the nearest
+    static constexpr unsigned kFlush = 0x8040u;     // results and operands
+    unsigned saved_;
+#else
+   public:
+    FlushDenormals() {}
+    ~FlushDenormals() {}
+#endif
+};
+
+// The arithmetics of a product of factors that have been rounded. `base` and `result` are what becomes of what is added to it,
+// and of the result. With kDepth = 2 the sum runs over pairs of k, the second one of each first.
+struct Fp32 {
+    static constexpr int kDepth = 1;
+    static Vector add(Vector a, Vector b, Vector sum) { return multiply_add(a, b, sum); }
+    static Vector base(Vector v) { return v; }
+    static Vector result(Vector v) { return v; }
+};
+
+// A product of two factors has 22 bits and is exact. Nothing else is different.
+struct Tf32 : Fp32 {};
+
+// Operands are bf16 numbers in floats. A product of two has 16 bits and is exact; of a pair of them, vdpbf16ps adds the second
+// one first, each with a rounding of its own, and so does this.
+struct Bf16 : Fp32 {
+    static constexpr int kDepth = 2;
+    static Vector base(Vector v) { return to_bf16(v); }
+    static Vector result(Vector v) { return to_bf16(v); }
+};
+
+// The same on packed pairs: a float is two bf16 numbers, k in its low half and k + 1 in its high half.
+#if defined(__AVX512BF16__)
+struct Bf16Pairs : Bf16 {
+    static constexpr int kDepth = 1;
+    static Vector add(Vector a, Vector b, Vector sum) { return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b); }
+};
+constexpr bool kPairs = true;
+#else
+using Bf16Pairs = Bf16;
+constexpr bool kPairs = false;
 #endif
 
 // The compiler prefers to fold a load into each multiply-add that uses it, and eight loads of one vector then stall the
@@ -135,7 +228,7 @@ struct PackedFactor {
 };
 
 // sum_k p[k, i] q[k, j] for R rows i and V vectors of columns j. The widths are row strides.
-template <int R, int V, class P>
+template <class A, int R, int V, class P>
 inline void tile(const Stretch stretch, P p, const float *q, int64_t q_width, const Store s, int64_t width) {
     Vector sum[R][V];
     const float *begun = s.out;
@@ -144,7 +237,7 @@ inline void tile(const Stretch stretch, P p, const float *q, int64_t q_width, co
 #pragma GCC unroll 3
         for (int v = 0; v < V; ++v) sum[i][v] = stretch.resume ? load(begun + v * kVector) : broadcast(0.0f);
     }
-    for (int64_t k = 0; k < stretch.depth; ++k, p.at += p.down, q += q_width) {
+    const auto add = [&]() __attribute__((always_inline)) {
         Vector row[V];
 #pragma GCC unroll 3
         for (int v = 0; v < V; ++v) row[v] = load_once(q + v * kVector);
@@ -152,7 +245,32 @@ inline void tile(const Stretch stretch, P p, const float *q, int64_t q_width, co
         for (int i = 0; i < R; ++i) {
             const Vector factor = broadcast(p.at[i * p.across]);
 #pragma GCC unroll 3
-            for (int v = 0; v < V; ++v) sum[i][v] = multiply_add(factor, row[v], sum[i][v]);
+            for (int v = 0; v < V; ++v) sum[i][v] = A::add(factor, row[v], sum[i][v]);
+        }
+    };
+    if constexpr (A::kDepth == 1) {
+        for (int64_t k = 0; k < stretch.depth; ++k, p.at += p.down, q += q_width) add();
+    } else {
+        // 1, 0, 3, 2, ...: one back and three forward in turns. Both halves of a pair in one turn of the loop would need more
+        // registers than there are.
+        int64_t p_step = -p.down;
+        int64_t q_step = -q_width;
+        p.at += p.down;
+        q += q_width;
+        for (int64_t k = 0; k < stretch.depth / 2 * 2; ++k) {
+            add();
+            p.at += p_step;
+            q += q_step;
+            p_step = 2 * p.down - p_step;
+            q_step = 2 * q_width - q_step;
+        }
+        if (stretch.depth % 2 == 1) {  // the last one has a zero beside it, which counts: -0 + 0 is 0
+            for (int i = 0; i < R; ++i) {
+                for (int v = 0; v < V; ++v) sum[i][v] = multiply_add(broadcast(0.0f), broadcast(0.0f), sum[i][v]);
+            }
+            p.at -= p.down;
+            q -= q_width;
+            add();
         }
     }
     float *out = s.out;
@@ -165,8 +283,14 @@ inline void tile(const Stretch stretch, P p, const float *q, int64_t q_width, co
 #pragma GCC unroll 3
             for (int v = 0; v < V; ++v) {
                 const Vector product = multiply(product_factor, sum[i][v]);
-                store(out + v * kVector, multiply_add(base_factor, load(base + v * kVector), product));
+                store(out + v * kVector, A::result(multiply_add(base_factor, A::base(load(base + v * kVector)), product)));
             }
+        }
+    } else if (stretch.finish) {
+#pragma GCC unroll 8
+        for (int i = 0; i < R; ++i, out = next_row(out, width)) {
+#pragma GCC unroll 3
+            for (int v = 0; v < V; ++v) store(out + v * kVector, A::result(sum[i][v]));
         }
     } else {
 #pragma GCC unroll 8
@@ -177,13 +301,26 @@ inline void tile(const Stretch stretch, P p, const float *q, int64_t q_width, co
     }
 }
 
-template <int V, int R = kTileRows, class P>
+template <class A, int V, int R = kTileRows, class P>
 inline void tile_rows(int64_t rows, const Stretch &stretch, const P &p, const float *q, int64_t q_width, const Store &s,
                       int64_t width) {
     if constexpr (R > 0) {
-        if (rows >= R) return tile<R, V>(stretch, p, q, q_width, s, width);
-        tile_rows<V, R - 1>(rows, stretch, p, q, q_width, s, width);
+        if (rows >= R) return tile<A, R, V>(stretch, p, q, q_width, s, width);
+        tile_rows<A, V, R - 1>(rows, stretch, p, q, q_width, s, width);
     }
+}
+
+// Joins two rows of N bf16 numbers in floats to a row of pairs; without a second row, its numbers are zero. The pairs may be
+// where the first row is.
+template <int N>
+inline void join(const float *first, const float *second, float *pairs) {
+    typedef uint32_t Row __attribute__((vector_size(N * sizeof(uint32_t))));
+    Row low;
+    Row high{};
+    std::memcpy(&low, first, sizeof low);
+    if (second != nullptr) std::memcpy(&high, second, sizeof high);
+    const Row joined = low >> 16 | (high & 0xffff0000u);
+    std::memcpy(pairs, &joined, sizeof joined);
 }
 
 inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }

@@ -103,10 +103,10 @@ void prepare(fcm_context *context, void *workspace, void *to, const std::vector<
     context->prepared[workspace] = std::move(prepared);
 }
 
-std::shared_ptr<const Spans> prepared_blocks(const fcm_context *context, const void *workspace, uint64_t digest) {
+Prepared prepared_workspace(const fcm_context *context, const void *workspace, uint64_t digest) {
     const std::lock_guard<std::mutex> lock(context->buffers_mutex);
     const auto found = context->prepared.find(workspace);
-    return found == context->prepared.end() || found->second.digest != digest ? nullptr : found->second.blocks;
+    return found == context->prepared.end() || found->second.digest != digest ? Prepared{} : found->second;
 }
 
 namespace {

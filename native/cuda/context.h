@@ -56,10 +56,13 @@ struct Question {
 // The last operations that looked for something. A step has about twenty, and waits once or twice.
 constexpr size_t kQuestions = 1024;
 
+struct LargeSchulzPlan;
+
 // A workspace that was prepared for an operation on blocks.
 struct Prepared {
-    uint64_t digest;  // of blocks and coefficients
-    std::shared_ptr<const Spans> blocks;
+    uint64_t digest = 0;  // of blocks and coefficients
+    std::shared_ptr<const Spans> blocks = nullptr;
+    std::shared_ptr<const LargeSchulzPlan> schulz = nullptr;  // of Newton-Schulz only
 };
 
 // Scratch memory on the device for an operation; the operations of one stream use it one after the other.
@@ -216,8 +219,8 @@ uint64_t digest_of(const void *table, int64_t bytes, uint64_t digest = 0xcbf29ce
 // Copies a table to a workspace and notes that it is prepared; waits.
 void prepare(fcm_context *context, void *workspace, void *to, const std::vector<char> &table, Prepared prepared);
 
-// The blocks of a workspace that was prepared with this digest; null if it was not.
-std::shared_ptr<const Spans> prepared_blocks(const fcm_context *context, const void *workspace, uint64_t digest);
+// What a workspace was prepared with; without blocks if it was not prepared with this digest.
+Prepared prepared_workspace(const fcm_context *context, const void *workspace, uint64_t digest);
 
 inline fcm_status fail_unprepared(const char *function, fcm_error *error) {
     return fail(error, FCM_INVALID_ARGUMENT, {}, "%s: the workspace has not been prepared for these blocks", function);

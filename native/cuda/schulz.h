@@ -59,11 +59,12 @@ void launch_schulz_norms(const fcm_context *context, const SchulzNorms &norms, C
 
 // ---- small_schulz.cu: the whole iteration of matrices with a side of at most FCM_SMALL_SIDE, in one launch ----
 
-// Their order in the queue, the most expensive first; blocks without elements are left out.
+// The small ones among the blocks in the order of the queue, the most expensive first; those without elements are left out.
 std::vector<int64_t> small_schulz_order(const fcm_matrix_block *blocks, int64_t block_count);
 
-// What a launch needs for these blocks, which must all be small.
+// What a launch needs for the small ones among these blocks.
 struct SmallSchulzPlan {
+    int64_t matrices = 0;  // of a client
     int64_t grid = 0;
     int64_t shared_bytes = 0;
     int64_t stream_stride = 0;  // floats for each block of the grid

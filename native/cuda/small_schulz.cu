@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "context.h"
+#include "schulz_program.h"
 
 using fcm::kThreads;
 
@@ -44,14 +45,15 @@ constexpr int64_t kLineFloats = 16;
 
 int64_t shared_floats_of(const fcm_context *context) { return context->shared_bytes / kFloat - kHead; }
 
-bool is_empty(const fcm_matrix_block &block) { return block.rows == 0 || block.cols == 0; }
+// Whether the queue has such a matrix.
+bool is_queued(const fcm_matrix_block &block) { return is_small(block) && block.rows > 0 && block.cols > 0; }
 
 }  // namespace
 
 std::vector<int64_t> small_schulz_order(const fcm_matrix_block *blocks, int64_t block_count) {
     std::vector<int64_t> order;
     for (int64_t i = 0; i < block_count; ++i) {
-        if (!is_empty(blocks[i])) order.push_back(i);
+        if (is_queued(blocks[i])) order.push_back(i);
     }
     std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return cost_of(blocks[a]) > cost_of(blocks[b]); });
     return order;
@@ -60,10 +62,9 @@ std::vector<int64_t> small_schulz_order(const fcm_matrix_block *blocks, int64_t 
 SmallSchulzPlan small_schulz_plan(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
                                   int64_t block_count) {
     SmallSchulzPlan plan;
-    int64_t matrices = 0;
     for (int64_t i = 0; i < block_count; ++i) {
-        if (is_empty(blocks[i])) continue;
-        matrices += clients;
+        if (!is_queued(blocks[i])) continue;
+        ++plan.matrices;
         const Shape shape = shape_of(blocks[i]);
         const Level level = level_of(shape, shared_floats_of(context));
         plan.stream_stride =
@@ -71,7 +72,7 @@ SmallSchulzPlan small_schulz_plan(const fcm_context *context, int64_t clients, c
         plan.shared_bytes = std::max(plan.shared_bytes, (kHead + shared_floats(shape, level, shared_floats_of(context))) * kFloat);
     }
     // The registers allow two blocks of threads per multiprocessor.
-    plan.grid = std::min(matrices, int64_t{2} * context->multiprocessors);
+    plan.grid = std::min(clients * plan.matrices, int64_t{2} * context->multiprocessors);
     plan.stream_bytes = plan.grid * plan.stream_stride * kFloat;
     return plan;
 }

@@ -138,7 +138,7 @@ fcm_status device::vector_steps_prepare(fcm_context *context, int64_t, const fcm
             entry.first_piece += pieces_of(block.n);
             entry.first_chunk += parts_of(block.n, kChunk);
         }
-        prepare(context, workspace, workspace, table, {digest_of(blocks, block_count), std::move(spans)});
+        prepare(context, workspace, workspace, table, {digest_of(blocks, block_count), std::move(spans), nullptr});
     });
 }
 
@@ -147,7 +147,7 @@ fcm_status device::vector_steps(fcm_context *context, int64_t clients, const fcm
                                 void *workspace, int64_t, fcm_error *error) {
     constexpr const char *function = "fcm_vector_steps";
     return on_device(function, context, error, [&] {
-        const auto spans = prepared_blocks(context, workspace, digest_of(blocks, block_count));
+        const auto spans = prepared_workspace(context, workspace, digest_of(blocks, block_count)).blocks;
         if (spans == nullptr) return fail_unprepared(function, error);
         const Room room = room_for(clients, blocks, block_count);
         if (room.pieces == 0) return fcm_status{FCM_OK};

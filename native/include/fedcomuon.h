@@ -87,9 +87,10 @@ enum { FCM_CPU = 0, FCM_CUDA = 1, FCM_CUDASIM = 2 };
 FCM_API fcm_status fcm_backend_load(const char *path, int32_t *kind, fcm_error *error);
 
 /* Which vector instructions the CPU kernels use. Element-wise operations and sums give the same bits
- * with each; Newton-Schulz gives the same bits with AVX2 and AVX-512, which both have fused
- * multiply-add, and slightly different ones with the baseline, which has not. */
-enum { FCM_ISA_AUTO = 0, FCM_ISA_BASELINE = 1, FCM_ISA_AVX2 = 2, FCM_ISA_AVX512 = 3 };
+ * with each; Newton-Schulz gives the same bits with AVX2 and both kinds of AVX-512, which have fused
+ * multiply-add, and slightly different ones with the baseline, which has not. FCM_ISA_AVX512_BF16 is
+ * faster in FCM_BF16 only, and computes what the others emulate. */
+enum { FCM_ISA_AUTO = 0, FCM_ISA_BASELINE = 1, FCM_ISA_AVX2 = 2, FCM_ISA_AVX512 = 3, FCM_ISA_AVX512_BF16 = 4 };
 
 typedef struct fcm_device_info {
     int32_t kind;         /* FCM_CPU, FCM_CUDA or FCM_CUDASIM */
@@ -317,8 +318,15 @@ FCM_API fcm_status fcm_all_finite(fcm_context *context, int64_t clients, int64_t
 FCM_API fcm_status fcm_require_finite(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride,
                                       const float *of, int64_t of_stride, fcm_error *error);
 
-/* The longest short side that fcm_newton_schulz_small takes. */
+/* The longest short side of the matrices whose whole iteration is one kernel. */
 #define FCM_SMALL_SIDE 128
+
+/*
+ * In what precision Newton-Schulz multiplies; sums, norms and weights are float32 or better with each.
+ * FCM_TF32 rounds the factors of a product to 11 bits, FCM_BF16 keeps X and all that is computed from it in bfloat16. The CPU
+ * rounds as GPUs do: to tf32 ties away from zero, to bfloat16 ties to even, and there numbers below the normal range are zero.
+ */
+enum { FCM_FP32 = 0, FCM_TF32 = 1, FCM_BF16 = 2 };
 
 /* One matrix of every client: rows x cols, row-major, contiguous. Offsets are from the client's base. */
 typedef struct fcm_matrix_block {
@@ -328,31 +336,42 @@ typedef struct fcm_matrix_block {
     int64_t o_offset; /* read only when o is given */
     int64_t w_offset; /* read only when w is given */
     double scale;     /* the block's learning-rate scale; 1 for none */
+    int64_t gram;     /* 1: iterates on the Gram matrix; 0: on the matrix itself */
 } fcm_matrix_block;
 
-FCM_API fcm_status fcm_newton_schulz_small_workspace(const fcm_context *context, int64_t clients,
-                                                     const fcm_matrix_block *blocks, int64_t block_count,
-                                                     int64_t *bytes, fcm_error *error);
+/* The iteration. All arrays are in host memory. */
+typedef struct fcm_schulz {
+    const double *coefficients; /* steps tuples (a, b, c) */
+    int64_t steps;              /* 0 to 1000 */
+    double divisor;             /* of the input, besides its norm; 1 for none */
+    const int64_t *restarts;    /* of blocks in Gram form: after which steps, counted from 1, ascending, below steps */
+    int64_t restart_count;
+    int32_t precision; /* FCM_FP32, FCM_TF32 or FCM_BF16; not every device has each: FCM_UNSUPPORTED */
+} fcm_schulz;
 
-/* As fcm_vector_steps_prepare, for fcm_newton_schulz_small with these blocks and coefficients. */
-FCM_API fcm_status fcm_newton_schulz_small_prepare(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
-                                                   int64_t block_count, const double *coefficients, int64_t steps,
-                                                   void *workspace, int64_t workspace_bytes, fcm_error *error);
+FCM_API fcm_status fcm_newton_schulz_workspace(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
+                                               int64_t block_count, const fcm_schulz *schulz, int64_t *bytes,
+                                               fcm_error *error);
+
+/* As fcm_vector_steps_prepare, for fcm_newton_schulz with these blocks and this iteration, and at most so many clients. */
+FCM_API fcm_status fcm_newton_schulz_prepare(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
+                                             int64_t block_count, const fcm_schulz *schulz, void *workspace,
+                                             int64_t workspace_bytes, fcm_error *error);
 
 /*
  * The whole Newton-Schulz iteration of every block of every client, mixed shapes in one call:
  *   X = M / (||M||_F divisor);  steps times  X = a X + b (X X^T) X + c (X X^T)^2 X;  O = X
- * on the side of the shorter dimension. coefficients holds steps tuples (a, b, c). o or w may be NULL,
- * not both: o receives O (and may be m itself, with the same stride and offsets), w is stepped by
- * w -= eta scale O. A zero matrix gives zero. NaN or Inf in m is FCM_NOT_FINITE with client, block and
- * index, and nothing is written. A matrix that the coefficients drive out of range is FCM_NOT_FINITE too
- * and is left unwritten; the others have been stepped. The workspace is prepared for these blocks and coefficients.
+ * on the side of the shorter dimension. In Gram form the same polynomials are multiplied up as n x n matrices, n the shorter
+ * dimension, and applied to X at each restart and at the end. o or w may be NULL, not both: o receives O (and may be m
+ * itself, with the same stride and offsets), w is stepped by w -= eta scale O. A zero matrix gives zero. NaN or Inf in m is
+ * FCM_NOT_FINITE with client, block and index, and nothing is written. A matrix that the coefficients drive out of range is
+ * FCM_NOT_FINITE too and is left unwritten; the others have been stepped. The workspace is prepared for these blocks, this
+ * iteration and as many clients or more.
  */
-FCM_API fcm_status fcm_newton_schulz_small(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
-                                           int64_t block_count, const double *coefficients, int64_t steps,
-                                           double divisor, double eta, const float *m, int64_t m_stride, float *o,
-                                           int64_t o_stride, float *w, int64_t w_stride, void *workspace,
-                                           int64_t workspace_bytes, fcm_error *error);
+FCM_API fcm_status fcm_newton_schulz(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
+                                     int64_t block_count, const fcm_schulz *schulz, double eta, const float *m,
+                                     int64_t m_stride, float *o, int64_t o_stride, float *w, int64_t w_stride,
+                                     void *workspace, int64_t workspace_bytes, fcm_error *error);
 
 /*
  * y = x / (||x|| divisor), what Newton-Schulz starts from; a zero x gives zero. y may be x, with the same stride. NaN or
@@ -383,7 +402,7 @@ FCM_API fcm_status fcm_multiply_workspace(const fcm_context *context, int64_t cl
                                           int64_t depth, int64_t *bytes, fcm_error *error);
 
 /*
- * out = base_factor base + product_factor A B for every client: the products of Newton-Schulz beyond the small sizes.
+ * out = base_factor base + product_factor A B for every client: matrix products.
  * A is rows x depth with A[i, k] = a[i * a_row + k * a_col], B is depth x cols alike, so a transposed operand is a matter
  * of strides; base (may be NULL) and out are rows x cols, row-major without gaps. symmetric = 1 says that the result is
  * symmetric (X X^T, or a product of symmetric matrices that commute): only one triangle is computed, half the work.
@@ -393,51 +412,6 @@ FCM_API fcm_status fcm_multiply(fcm_context *context, int64_t clients, int64_t r
                                 int64_t a_col, const float *b, int64_t b_stride, int64_t b_row, int64_t b_col,
                                 double base_factor, const float *base, int64_t base_stride, float *out, int64_t out_stride,
                                 void *workspace, int64_t workspace_bytes, fcm_error *error);
-
-/*
- * One product of every client, out = base_factor base + product_factor A B, in the terms of fcm_multiply. All operands lie in
- * one room: offsets count floats from its start, strides the floats from one client to the next.
- */
-typedef struct fcm_product {
-    int64_t rows;
-    int64_t cols;
-    int64_t depth;
-    int64_t symmetric; /* 1 if the result is symmetric */
-    double product_factor;
-    double base_factor;
-    int64_t a_offset;
-    int64_t a_stride;
-    int64_t a_row;
-    int64_t a_col;
-    int64_t b_offset;
-    int64_t b_stride;
-    int64_t b_row;
-    int64_t b_col;
-    int64_t base_offset; /* -1 for no base */
-    int64_t base_stride;
-    int64_t out_offset;
-    int64_t out_stride;
-    int64_t of_offset; /* where the matrix begins that this result was computed from, from a client's `of`; -1: not checked */
-} fcm_product;
-
-FCM_API fcm_status fcm_products_workspace(const fcm_context *context, int64_t clients, const fcm_product *products,
-                                          int64_t count, int64_t *bytes, fcm_error *error);
-
-/*
- * As fcm_vector_steps_prepare, for fcm_products with these products. No product may write what another one of them reads or
- * writes.
- */
-FCM_API fcm_status fcm_products_prepare(fcm_context *context, int64_t clients, const fcm_product *products, int64_t count,
-                                        void *workspace, int64_t workspace_bytes, fcm_error *error);
-
-/*
- * Products of any shapes that do not depend on each other, of all clients in one launch; every one has the bits of
- * fcm_multiply. A result with an of_offset that is not finite is FCM_NOT_FINITE with the client, the product as block, and
- * the address in `of`, which may be NULL if nothing is checked. The workspace is prepared for these products.
- */
-FCM_API fcm_status fcm_products(fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, float *room,
-                                int64_t room_floats, const float *of, int64_t of_stride, void *workspace,
-                                int64_t workspace_bytes, fcm_error *error);
 
 /* ---- A yardstick ------------------------------------------------------------------------------ */
 

@@ -16,7 +16,7 @@ static void expect_at(int line, int condition, const char *words) {
 /* The layout is part of the interface, because foreign callers use these offsets. */
 _Static_assert(sizeof(fcm_error) == 512, "fcm_error");
 _Static_assert(sizeof(fcm_device_info) == 408, "fcm_device_info");
-_Static_assert(sizeof(fcm_matrix_block) == 48, "fcm_matrix_block");
+_Static_assert(sizeof(fcm_matrix_block) == 56, "fcm_matrix_block");
 
 static void check_refusal(int line, fcm_status status, fcm_status wanted, const fcm_error *error,
                           const char *function) {
@@ -45,7 +45,7 @@ static void devices(void) {
         EXPECT(info.available == 0 || info.ordinal >= 0);
         if (info.kind == FCM_CPU) {
             EXPECT(info.available == 1);
-            EXPECT(info.isa >= FCM_ISA_BASELINE && info.isa <= FCM_ISA_AVX512);
+            EXPECT(info.isa >= FCM_ISA_BASELINE && info.isa <= FCM_ISA_AVX512_BF16);
             EXPECT(info.memory_bytes > 0);
             ++cpus;
         }
@@ -90,7 +90,7 @@ static void contexts(void) {
                       "fcm_context_isa");
         fcm_context_destroy(context);
     }
-    for (isa = info.isa + 1; isa <= FCM_ISA_AVX512; ++isa) {
+    for (isa = info.isa + 1; isa <= FCM_ISA_AVX512_BF16; ++isa) {
         refused_context(__LINE__, FCM_CPU, 0, 1, isa, FCM_UNSUPPORTED);
     }
     fcm_context_destroy(NULL);
@@ -104,7 +104,7 @@ static void contexts(void) {
     refused_context(__LINE__, FCM_CPU, 0, -1, FCM_ISA_AUTO, FCM_INVALID_ARGUMENT);
     refused_context(__LINE__, FCM_CPU, 0, INT32_MAX, FCM_ISA_AUTO, FCM_INVALID_ARGUMENT);
     refused_context(__LINE__, FCM_CPU, 0, 1, -1, FCM_INVALID_ARGUMENT);
-    refused_context(__LINE__, FCM_CPU, 0, 1, FCM_ISA_AVX512 + 1, FCM_INVALID_ARGUMENT);
+    refused_context(__LINE__, FCM_CPU, 0, 1, FCM_ISA_AVX512_BF16 + 1, FCM_INVALID_ARGUMENT);
     check_refusal(__LINE__, fcm_context_create(FCM_CPU, 0, 1, FCM_ISA_AUTO, NULL, &error), FCM_INVALID_ARGUMENT, &error,
                   "fcm_context_create");
     check_refusal(__LINE__, fcm_context_isa(NULL, &isa, &error), FCM_INVALID_ARGUMENT, &error, "fcm_context_isa");

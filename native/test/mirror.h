@@ -137,18 +137,16 @@ fcm_status mirrored(fcm_status (*function)(fcm_context *, Parameters...), fcm_co
 
 // The same for operations whose workspace has to be prepared. What preparation refuses, the operation refuses as well.
 inline fcm_status mirrored_schulz(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t count,
-                                  const double *coefficients, int64_t steps, double divisor, double eta, const float *m,
+                                  const fcm_schulz *schulz, double eta, const float *m,
                                   int64_t m_stride, float *o, int64_t o_stride, float *w, int64_t w_stride, void *workspace,
                                   int64_t bytes, fcm_error *error) {
     Mirror &mirror = Mirror::instance();
     mirror.send();
-    (void)fcm_newton_schulz_small_prepare(context, clients, blocks, count, coefficients, steps, mirror.twin(workspace), bytes,
-                                          nullptr);
+    (void)fcm_newton_schulz_prepare(context, clients, blocks, count, schulz, mirror.twin(workspace), bytes, nullptr);
     const fcm_status status =
         settled(context,
-                fcm_newton_schulz_small(context, clients, blocks, count, coefficients, steps, divisor, eta, mirror.twin(m),
-                                        m_stride, mirror.twin(o), o_stride, mirror.twin(w), w_stride, mirror.twin(workspace),
-                                        bytes, error),
+                fcm_newton_schulz(context, clients, blocks, count, schulz, eta, mirror.twin(m), m_stride, mirror.twin(o),
+                                  o_stride, mirror.twin(w), w_stride, mirror.twin(workspace), bytes, error),
                 error);
     mirror.receive();
     return status;
@@ -196,7 +194,7 @@ struct MirrorAllocator {
 #define fcm_average(context, clients, n, weights, ...) \
     mirrored(::fcm_average, context, clients, n, on_host(weights), __VA_ARGS__)
 #define fcm_all_finite(...) mirrored(::fcm_all_finite, __VA_ARGS__)
-#define fcm_newton_schulz_small(...) mirrored_schulz(__VA_ARGS__)
+#define fcm_newton_schulz(...) mirrored_schulz(__VA_ARGS__)
 #define fcm_vector_steps(...) mirrored_steps(__VA_ARGS__)
 #define fcm_require_finite(...) mirrored(::fcm_require_finite, __VA_ARGS__)
 #define fcm_normalize(...) mirrored(::fcm_normalize, __VA_ARGS__)

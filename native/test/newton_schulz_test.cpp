@@ -8,6 +8,7 @@ namespace {
 struct Shape {
     int64_t rows;
     int64_t cols;
+    int64_t gram = 0;
 };
 
 // Vectors, both orientations, sides around the register tiles and their padding to 16, and the longest side of 128.
@@ -38,7 +39,8 @@ struct Table {
 
     explicit Table(const std::vector<Shape> &shapes) {
         for (const Shape &shape : shapes) {
-            fcm_matrix_block block{shape.rows, shape.cols, m_length, 0, w_length, 0.5 + 0.25 * double(blocks.size())};
+            fcm_matrix_block block{shape.rows, shape.cols, m_length, 0, w_length, 0.5 + 0.25 * double(blocks.size()),
+                                   shape.gram};
             m_length += shape.rows * shape.cols + 3;
             w_length += shape.rows * shape.cols + 5;
             blocks.push_back(block);
@@ -75,6 +77,7 @@ struct Call {
     Floats w;
     double eta = 0.3;
     double divisor = 1.0;
+    std::vector<int64_t> restarts = {};
 
     Call(const Table &t, int64_t k, int64_t shift = 1)
         : table(t),
@@ -102,15 +105,16 @@ struct Call {
     fcm_status run(fcm_context *context, const std::vector<double> &coefficients, bool with_o, bool with_w,
                    fcm_error *error = nullptr) {
         int64_t bytes = -1;
-        const fcm_status asked = fcm_newton_schulz_small_workspace(context, clients, table.blocks.data(),
-                                                                   table.count(), &bytes, error);
+        const Iteration iteration = Iteration(coefficients.data(), static_cast<int64_t>(coefficients.size() / 3), divisor)
+                                        .restarting(restarts.data(), static_cast<int64_t>(restarts.size()));
+        const fcm_status asked =
+            fcm_newton_schulz_workspace(context, clients, table.blocks.data(), table.count(), iteration, &bytes, error);
         if (asked != FCM_OK) return asked;
         Doubles workspace(1, bytes / 8, 3);
-        const fcm_status status = fcm_newton_schulz_small(
-            context, clients, table.blocks.data(), table.count(), coefficients.data(),
-            static_cast<int64_t>(coefficients.size() / 3), divisor, eta, m.data(), m.stride(),
-            with_o ? o.data() : nullptr,
-            o.stride(), with_w ? w.data() : nullptr, w.stride(), workspace.data(), workspace.bytes(), error);
+        const fcm_status status =
+            fcm_newton_schulz(context, clients, table.blocks.data(), table.count(), iteration, eta, m.data(), m.stride(),
+                              with_o ? o.data() : nullptr, o.stride(), with_w ? w.data() : nullptr, w.stride(),
+                              workspace.data(), workspace.bytes(), error);
         CHECK(workspace.guards_intact(), "the workspace was left");
         return status;
     }
@@ -206,6 +210,33 @@ TEST(each_step_has_its_own_coefficients) {
     compare(errors, call, kSteps);
 }
 
+// Matrices beyond the small sizes, those in Gram form of any size, and small ones beside them.
+TEST(large_matrices_and_gram_forms_match_the_reference) {
+    const Table table({{129, 129}, {300, 130}, {25, 6}, {130, 300}, {150, 700, 1}, {700, 150, 1}, {20, 50, 1}, {1, 1, 1}, {3,
+            2, 1}});
+    Call call(table, 2);
+    call.restarts = {2};
+    Random random(9);
+    call.randomize(random);
+    Errors errors("large matrices", kMuonBound);
+    compare(errors, call, muon());
+    CHECK(call.m.guards_intact() && call.o.guards_intact(), "something wrote around an operand");
+    // Without a restart and with one after each step, the polynomials are the same.
+    for (const auto &restarts : {std::vector<int64_t>{}, {1, 2}}) {
+        call.restarts = restarts;
+        compare(errors, call, muon(3));
+    }
+}
+
+TEST(a_large_step_without_its_last_coefficient) {
+    const Table table({{140, 150}, {150, 320, 1}});
+    Call call(table, 1);
+    Random random(10);
+    call.randomize(random);
+    Errors errors("cubic", kMuonBound);
+    compare(errors, call, {1.5, -0.5, 0.0, 1.5, -0.5, 0.0});
+}
+
 // The norm is a double, so neither huge nor tiny matrices are lost, and the result does not depend on their scale.
 TEST(scale_does_not_matter) {
     const Table table({{1, 7}, {6, 25}, {25, 6}, {17, 40}, {64, 64}});
@@ -289,18 +320,18 @@ TEST(no_steps_only_normalize) {
     // the same with a null pointer as the table
     Device device;
     int64_t bytes = 0;
-    CHECK(fcm_newton_schulz_small_workspace(device, 2, table.blocks.data(), table.count(), &bytes, nullptr) == FCM_OK,
+    CHECK(fcm_newton_schulz_workspace(device, 2, table.blocks.data(), table.count(), Iteration(), &bytes, nullptr) == FCM_OK,
           "query");
     Vector<double> workspace(static_cast<size_t>(bytes / 8));
-    CHECK(fcm_newton_schulz_small(device, 2, table.blocks.data(), table.count(), nullptr, 0, 1.25, 0.0, call.m.data(),
-                                  call.m.stride(), call.o.data(), call.o.stride(), nullptr, 0, workspace.data(), bytes,
-                                  nullptr) == FCM_OK,
+    CHECK(fcm_newton_schulz(device, 2, table.blocks.data(), table.count(), Iteration(nullptr, 0, 1.25), 0.0, call.m.data(),
+                            call.m.stride(), call.o.data(), call.o.stride(), nullptr, 0, workspace.data(), bytes,
+                                nullptr) == FCM_OK,
           "no coefficients");
 }
 
 // O is bit-identical for every way to request it, and w moves by eta scale O.
 TEST(o_and_w_and_in_place_agree) {
-    const std::vector<Shape> shapes = {{1, 1}, {1, 7}, {7, 1}, {6, 25}, {25, 6}, {40, 40}, {65, 80}};
+    const std::vector<Shape> shapes = {{1, 1}, {1, 7}, {7, 1}, {6, 25}, {25, 6}, {40, 40}, {65, 80}, {130, 131}, {12, 30, 1}};
     const Table table(shapes);
     constexpr int64_t kClients = 3;
     for (const int32_t isa : isas()) {
@@ -349,15 +380,13 @@ TEST(o_and_w_and_in_place_agree) {
         Random random(7);
         in_place.randomize(random);
         int64_t bytes = 0;
-        CHECK(fcm_newton_schulz_small_workspace(device, kClients, same.blocks.data(), same.count(), &bytes,
-                                                nullptr) == FCM_OK, "query");
+        CHECK(fcm_newton_schulz_workspace(device, kClients, same.blocks.data(), same.count(), Iteration(muon().data(), 5),
+                                          &bytes, nullptr) == FCM_OK, "query");
         Vector<double> workspace(static_cast<size_t>(bytes / 8));
         const auto coefficients = muon();
-        CHECK(fcm_newton_schulz_small(device, kClients, same.blocks.data(), same.count(), coefficients.data(), 5, 1.0,
-                                      in_place.eta, in_place.m.data(), in_place.m.stride(), in_place.m.data(),
-                                      in_place.m.stride(), in_place.w.data(), in_place.w.stride(), workspace.data(),
-                                      bytes,
-                                      nullptr) == FCM_OK,
+        CHECK(fcm_newton_schulz(device, kClients, same.blocks.data(), same.count(), Iteration(coefficients.data(), 5, 1.0),
+                                in_place.eta, in_place.m.data(), in_place.m.stride(), in_place.m.data(), in_place.m.stride(),
+                                    in_place.w.data(), in_place.w.stride(), workspace.data(), bytes, nullptr) == FCM_OK,
               "isa %d: in place", isa);
         CHECK(in_place.w.is(both.w.values()), "isa %d: w differs in place", isa);
         CHECK(same.gaps_intact(m_before, in_place.m.values(), kClients, same.m_length, &fcm_matrix_block::m_offset),
@@ -383,11 +412,11 @@ TEST(inputs_may_be_shared) {
     m.randomize(random);
     Floats o(3, table.o_length);
     int64_t bytes = 0;
-    CHECK(fcm_newton_schulz_small_workspace(device, 3, table.blocks.data(), 2, &bytes, nullptr) == FCM_OK, "query");
+    CHECK(fcm_newton_schulz_workspace(device, 3, table.blocks.data(), 2, Iteration(), &bytes, nullptr) == FCM_OK, "query");
     Vector<double> workspace(static_cast<size_t>(bytes / 8));
     const auto coefficients = muon();
-    CHECK(fcm_newton_schulz_small(device, 3, table.blocks.data(), 2, coefficients.data(), 5, 1.0, 0.0, m.data(), 0,
-                                  o.data(), o.stride(), nullptr, 0, workspace.data(), bytes, nullptr) == FCM_OK,
+    CHECK(fcm_newton_schulz(device, 3, table.blocks.data(), 2, Iteration(coefficients.data(), 5, 1.0), 0.0, m.data(), 0,
+                            o.data(), o.stride(), nullptr, 0, workspace.data(), bytes, nullptr) == FCM_OK,
           "status");
     for (int64_t k = 0; k < 3; ++k) {
         for (const auto &block : table.blocks) {
@@ -428,22 +457,22 @@ TEST(empty_tables_and_matrices_do_nothing) {
     Vector<float> o{1.0f, 2.0f, 3.0f, 4.0f};
     const Vector<float> before = o;
     int64_t bytes = -1;
-    CHECK(fcm_newton_schulz_small_workspace(device, 0, nullptr, 0, &bytes, nullptr) == FCM_OK, "query");
+    CHECK(fcm_newton_schulz_workspace(device, 0, nullptr, 0, Iteration(), &bytes, nullptr) == FCM_OK, "query");
     CHECK(bytes == 0, "%ld bytes for nothing", long(bytes));
-    CHECK(fcm_newton_schulz_small(device, 3, nullptr, 0, coefficients.data(), 5, 1.0, 1.0, nullptr, 0, o.data(), 0, nullptr, 0,
-                                  nullptr, 0, nullptr) == FCM_OK,
+    CHECK(fcm_newton_schulz(device, 3, nullptr, 0, Iteration(coefficients.data(), 5, 1.0), 1.0, nullptr, 0, o.data(), 0,
+                            nullptr, 0, nullptr, 0, nullptr) == FCM_OK,
           "no blocks");
-    const fcm_matrix_block block{2, 2, 0, 0, 0, 1.0};
-    CHECK(fcm_newton_schulz_small_workspace(device, 0, &block, 1, &bytes, nullptr) == FCM_OK, "query");
+    const fcm_matrix_block block{2, 2, 0, 0, 0, 1.0, 0};
+    CHECK(fcm_newton_schulz_workspace(device, 0, &block, 1, Iteration(), &bytes, nullptr) == FCM_OK, "query");
     Vector<double> workspace(static_cast<size_t>(bytes / 8));
-    CHECK(fcm_newton_schulz_small(device, 0, &block, 1, coefficients.data(), 5, 1.0, 1.0, nullptr, 0, o.data(), 4, nullptr, 0,
-                                  workspace.data(), bytes, nullptr) == FCM_OK,
+    CHECK(fcm_newton_schulz(device, 0, &block, 1, Iteration(coefficients.data(), 5, 1.0), 1.0, nullptr, 0, o.data(), 4,
+                            nullptr, 0, workspace.data(), bytes, nullptr) == FCM_OK,
           "no clients");
-    const fcm_matrix_block flat[2] = {{0, 5, 0, 0, 0, 1.0}, {5, 0, 0, 0, 0, 1.0}};
-    CHECK(fcm_newton_schulz_small_workspace(device, 2, flat, 2, &bytes, nullptr) == FCM_OK, "query");
+    const fcm_matrix_block flat[2] = {{0, 5, 0, 0, 0, 1.0, 0}, {5, 0, 0, 0, 0, 1.0, 0}};
+    CHECK(fcm_newton_schulz_workspace(device, 2, flat, 2, Iteration(), &bytes, nullptr) == FCM_OK, "query");
     workspace.assign(static_cast<size_t>(bytes / 8), 0.0);
-    CHECK(fcm_newton_schulz_small(device, 2, flat, 2, coefficients.data(), 5, 1.0, 1.0, nullptr, 0, o.data(), 0, o.data(), 0,
-                                  workspace.data(), bytes, nullptr) == FCM_OK,
+    CHECK(fcm_newton_schulz(device, 2, flat, 2, Iteration(coefficients.data(), 5, 1.0), 1.0, nullptr, 0, o.data(), 0, o.data(),
+                            0, workspace.data(), bytes, nullptr) == FCM_OK,
           "matrices without elements");
     CHECK(o == before, "something was written");
 }
@@ -453,11 +482,11 @@ namespace {
 std::vector<uint32_t> bits_of(int32_t threads, int32_t isa) {
     Device device(threads, isa);
     const int64_t shapes[][2] = {{1, 1}, {1, 7}, {7, 1},     {4, 33},    {25, 6},   {16, 150}, {120, 256}, {256, 120},
-                                 {10, 120}, {128, 128}, {127, 129}, {33, 47}, {65, 30}, {97, 111}};
+                                 {10, 120}, {128, 128}, {127, 129}, {33, 47}, {65, 30}, {97, 111}, {131, 140}};
     std::vector<fcm_matrix_block> blocks;
     int64_t length = 0;
     for (const auto &[rows, cols] : shapes) {
-        blocks.push_back({rows, cols, length, length, length, 0.5});
+        blocks.push_back({rows, cols, length, length, length, 0.5, rows == 97});
         length += rows * cols;
     }
     const double coefficients[] = {8.2, -23.5, 17.3, 4.1, -2.9, 0.54, 3.4445, -4.7750, 2.0315};
@@ -467,13 +496,13 @@ std::vector<uint32_t> bits_of(int32_t threads, int32_t isa) {
     random.fill(w);
     const auto count = static_cast<int64_t>(blocks.size());
     int64_t bytes = 0;
-    CHECK(fcm_newton_schulz_small_workspace(device, 5, blocks.data(), count, &bytes, nullptr) == FCM_OK,
-          "query");
+    const Iteration iteration(coefficients, 3, 1.02);
+    CHECK(fcm_newton_schulz_workspace(device, 5, blocks.data(), count, iteration, &bytes, nullptr) == FCM_OK, "query");
     // the previous contents of a workspace must not matter either
     Vector<double> workspace(static_cast<size_t>(bytes / 8), threads == 1 ? 0.0 : double{kNaN});
-    CHECK(fcm_newton_schulz_small(device, 5, blocks.data(), count, coefficients, 3, 1.02, 0.1, m.data(), length,
-                                  o.data(), length, w.data(), length, workspace.data(), bytes, nullptr) == FCM_OK,
-          "newton_schulz_small");
+    CHECK(fcm_newton_schulz(device, 5, blocks.data(), count, iteration, 0.1, m.data(), length, o.data(), length, w.data(),
+                            length, workspace.data(), bytes, nullptr) == FCM_OK,
+          "newton_schulz");
     std::vector<uint32_t> results(2 * o.size());
     std::memcpy(results.data(), o.data(), o.size() * sizeof(float));
     std::memcpy(results.data() + o.size(), w.data(), w.size() * sizeof(float));
@@ -491,7 +520,7 @@ TEST(newton_schulz_gives_the_same_bits) {
             CHECK(bits_of(threads, isa) == single[isa], "isa %d differs with %d threads", isa, threads);
         }
     }
-    if (single.count(FCM_ISA_AVX512) == 1) {
-        CHECK(single[FCM_ISA_AVX512] == single[FCM_ISA_AVX2], "avx2 and avx512 differ");
+    for (const int32_t isa : {FCM_ISA_AVX512, FCM_ISA_AVX512_BF16}) {
+        if (single.count(isa) == 1) CHECK(single[isa] == single[FCM_ISA_AVX2], "avx2 and isa %d differ", isa);
     }
 }

@@ -144,10 +144,10 @@ TEST(a_nan_gradient_is_reported_by_the_projection) {
 namespace {
 
 // Enough elements for the pool to be used; the block that the pool starts with is not the first of the table.
-const fcm_matrix_block kBlocks[] = {{20, 30, 0, 0, 0, 1.0},
-                                    {100, 120, 600, 600, 600, 2.0},
-                                    {16, 16, 12600, 12600, 12600, 1.0},
-                                    {3, 1, 12856, 12856, 12856, 0.5}};
+const fcm_matrix_block kBlocks[] = {{20, 30, 0, 0, 0, 1.0, 0},
+                                    {100, 120, 600, 600, 600, 2.0, 0},
+                                    {16, 16, 12600, 12600, 12600, 1.0, 0},
+                                    {3, 1, 12856, 12856, 12856, 0.5, 0}};
 constexpr int64_t kBlockCount = 4;
 constexpr int64_t kLength = 12859;
 const std::vector<double> kMuon = {3.4445, -4.7750, 2.0315, 3.4445, -4.7750, 2.0315, 3.4445, -4.7750, 2.0315};
@@ -155,13 +155,14 @@ const std::vector<double> kMuon = {3.4445, -4.7750, 2.0315, 3.4445, -4.7750, 2.0
 fcm_status newton_schulz(fcm_context *context, int64_t clients, const std::vector<double> &coefficients,
                          const Floats &m, float *o, int64_t o_stride, Floats &w, fcm_error *error) {
     int64_t bytes = 0;
-    CHECK(fcm_newton_schulz_small_workspace(context, clients, kBlocks, kBlockCount, &bytes, nullptr) == FCM_OK,
+    CHECK(fcm_newton_schulz_workspace(context, clients, kBlocks, kBlockCount, Iteration(), &bytes, nullptr) == FCM_OK,
           "query");
     Vector<double> workspace(static_cast<size_t>(bytes / 8));
-    return fcm_newton_schulz_small(context, clients, kBlocks, kBlockCount, coefficients.data(),
-                                   static_cast<int64_t>(coefficients.size() / 3), 1.0, 0.5, m.data(), m.stride(), o,
-                                   o_stride,
-                                   w.data(), w.stride(), workspace.data(), bytes, error);
+    return fcm_newton_schulz(context, clients, kBlocks, kBlockCount, Iteration(coefficients.data(),
+                                                                               static_cast<int64_t>(coefficients.size() / 3),
+                                                                                   1.0), 0.5, m.data(), m.stride(), o,
+                                                                                       o_stride, w.data(), w.stride(),
+                                                                                               workspace.data(), bytes, error);
 }
 
 struct Spot {
@@ -201,7 +202,7 @@ TEST(newton_schulz_refuses_and_writes_nothing) {
                 const auto call = [&](fcm_error *e) {
                     return newton_schulz(device, kClients, kMuon, m, out.data(), out.stride(), w, e);
                 };
-                refused(FCM_NOT_FINITE, "fcm_newton_schulz_small", "NaN in m", call);
+                refused(FCM_NOT_FINITE, "fcm_newton_schulz", "NaN in m", call);
                 call(&error);
                 const Spot &first = plantings[p][0];
                 CHECK(error.client == first.client && error.block == first.block && error.index == first.index,
@@ -220,8 +221,8 @@ TEST(newton_schulz_refuses_and_writes_nothing) {
 TEST(a_matrix_out_of_range_is_left_and_the_others_stepped) {
     constexpr int64_t kClients = 3;
     const std::vector<double> diverging = {0.0, 0.0, 300.0, 0.0, 0.0, 300.0, 0.0, 0.0, 300.0};
-    const fcm_matrix_block blocks[] = {{16, 16, 0, 0, 0, 1.0}, {40, 60, 256, 256, 256, 1.0},
-                                       {5, 5, 2656, 2656, 2656, 1.0}};
+    const fcm_matrix_block blocks[] = {{16, 16, 0, 0, 0, 1.0, 0}, {40, 60, 256, 256, 256, 1.0, 0},
+                                       {5, 5, 2656, 2656, 2656, 1.0, 0}};
     constexpr int64_t kSize = 2681;
     for (const int32_t isa : isas()) {
         for (const int32_t threads : {1, 2}) {
@@ -245,14 +246,13 @@ TEST(a_matrix_out_of_range_is_left_and_the_others_stepped) {
                 Floats &out = in_place ? m : o;
                 const auto &out_before = in_place ? m_before : o_before;
                 int64_t bytes = 0;
-                CHECK(fcm_newton_schulz_small_workspace(device, kClients, blocks, 3, &bytes, nullptr) == FCM_OK,
+                CHECK(fcm_newton_schulz_workspace(device, kClients, blocks, 3, Iteration(), &bytes, nullptr) == FCM_OK,
                       "query");
                 Vector<double> workspace(static_cast<size_t>(bytes / 8));
                 fcm_error error{};
-                CHECK(fcm_newton_schulz_small(device, kClients, blocks, 3, diverging.data(), 3, 1.0, 0.5, m.data(),
-                                              m.stride(), out.data(), out.stride(), w.data(), w.stride(),
-                                              workspace.data(), bytes,
-                                              &error) == FCM_NOT_FINITE,
+                CHECK(fcm_newton_schulz(device, kClients, blocks, 3, Iteration(diverging.data(), 3, 1.0), 0.5, m.data(),
+                                        m.stride(), out.data(), out.stride(), w.data(), w.stride(), workspace.data(), bytes,
+                                            &error) == FCM_NOT_FINITE,
                       "isa %d", isa);
                 CHECK(error.status == FCM_NOT_FINITE && error.client == 1 && error.block == 1 && error.index == -1,
                       "isa %d: (%ld, %ld, %ld)", isa, long(error.client), long(error.block), long(error.index));

@@ -19,6 +19,7 @@
 
 #include "check.h"
 #include "fedcomuon.h"
+#include "iteration.h"
 #include "reference.h"
 
 namespace table {
@@ -95,7 +96,8 @@ class Data {
     const std::vector<Operand> &operands() const { return operands_; }
     std::vector<char> &bytes(size_t i) { return values_[i]; }
     const std::vector<char> &bytes(size_t i) const { return values_[i]; }
-    float *floats(size_t i, int64_t client) { return reinterpret_cast<float *>(values_[i].data()) + client * operands_[i].length; }
+    float *floats(size_t i,
+                  int64_t client) { return reinterpret_cast<float *>(values_[i].data()) + client * operands_[i].length; }
     const float *floats(size_t i, int64_t client) const { return const_cast<Data *>(this)->floats(i, client); }
     double *doubles(size_t i) { return reinterpret_cast<double *>(values_[i].data()); }
     const double *doubles(size_t i) const { return const_cast<Data *>(this)->doubles(i); }
@@ -270,7 +272,7 @@ inline int64_t side(const Size &size) { return std::min<int64_t>(root(size.n), 4
 inline std::array<fcm_matrix_block, 2> matrices(const Size &size) {
     const int64_t rows = side(size);
     const int64_t cols = std::max<int64_t>(1, std::min<int64_t>((size.n - 2) / rows, 60));
-    return {{{rows, cols, 0, 0, 0, 0.5}, {1, 2, rows * cols, rows * cols, rows * cols, 2.0}}};
+    return {{{rows, cols, 0, 0, 0, 0.5, 0}, {1, 2, rows * cols, rows * cols, rows * cols, 2.0, 0}}};
 }
 inline int64_t matrices_length(const Size &size) { return matrices(size)[1].m_offset + 2; }
 
@@ -318,7 +320,8 @@ inline std::vector<Operation> make() {
         Operation op{};
         op.name = "compose_momentum";  // d, b
         // Blocks are processed eight at a time: up to one group, slightly more than one, and with a group in the middle.
-        op.settings = fixed({{2, 0.1}, {3, 1.0}, {17, 0.1}, {1, 0.1}, {4, 0.1}, {5, 0.1}, {6, 1.0}, {7, 0.1}, {8, 0.1}, {9, 1.0}});
+        op.settings = fixed({{2, 0.1}, {3, 1.0}, {17, 0.1}, {1, 0.1}, {4, 0.1}, {5, 0.1}, {6, 1.0}, {7, 0.1}, {8, 0.1}, {9,
+                1.0}});
         op.bad = fixed({kNoCounts, kNoFractions});
         op.operands = [](auto, const Size &s, const Parameters &p) -> std::vector<Operand> {
             return {in("h", s.n * whole(p[0])), in("v", whole(p[0])), out("m", s.n)};
@@ -350,7 +353,8 @@ inline std::vector<Operation> make() {
             return {in("g_new", s.n), in("g_old", s.n), out("h", s.n), numbers("norms", s.clients, Use::kWritten), sums(c, s)};
         };
         op.call = [](fcm_context *c, const Size &s, const Parameters &p, const Placement &at, fcm_error *e) {
-            return fcm_storm(c, s.clients, s.n, real(p[0]), at.floats(0), at.stride[0], at.floats(1), at.stride[1], at.floats(2),
+            return fcm_storm(c, s.clients, s.n, real(p[0]), at.floats(0), at.stride[0], at.floats(1), at.stride[1],
+                             at.floats(2),
                              at.stride[2], at.doubles(3), at.at[4], at.room_bytes, e);
         };
         op.reference = [](Results &r, int64_t k) {
@@ -495,7 +499,8 @@ inline std::vector<Operation> make() {
             (void)fcm_vector_steps_prepare(c, s.clients, vectors(s).data(), s.n == 0 ? 0 : 3, at.at[2], at.room_bytes, nullptr);
         };
         op.call = [](fcm_context *c, const Size &s, const Parameters &p, const Placement &at, fcm_error *e) {
-            return fcm_vector_steps(c, s.clients, vectors(s).data(), s.n == 0 ? 0 : 3, rule(p[0]), real(p[1]), at.floats(0), at.stride[0],
+            return fcm_vector_steps(c, s.clients, vectors(s).data(), s.n == 0 ? 0 : 3, rule(p[0]), real(p[1]), at.floats(0),
+                                    at.stride[0],
                                     at.floats(1), at.stride[1], at.at[2], at.room_bytes, e);
         };
         op.reference = [normalized](Results &r, int64_t k) {
@@ -530,7 +535,8 @@ inline std::vector<Operation> make() {
             return {in("x", s.n), out("y", s.n), sums(c, s)};
         };
         op.call = [](fcm_context *c, const Size &s, const Parameters &p, const Placement &at, fcm_error *e) {
-            return fcm_normalize(c, s.clients, s.n, real(p[0]), at.floats(0), at.stride[0], at.floats(1), at.stride[1], at.at[2],
+            return fcm_normalize(c, s.clients, s.n, real(p[0]), at.floats(0), at.stride[0], at.floats(1), at.stride[1],
+                                 at.at[2],
                                  at.room_bytes, e);
         };
         op.prepare = [](Data &data, const Parameters &) {  // one of the clients is zero
@@ -567,7 +573,8 @@ inline std::vector<Operation> make() {
             return {in("delta", s.n), out("m", s.n), out("v", s.n), out("w", s.n)};
         };
         op.call = [](fcm_context *c, const Size &s, const Parameters &p, const Placement &at, fcm_error *e) {
-            return fcm_adaptive_step(c, s.clients, s.n, rule(p[0]), real(p[1]), real(p[2]), real(p[3]), real(p[4]), at.floats(0),
+            return fcm_adaptive_step(c, s.clients, s.n, rule(p[0]), real(p[1]), real(p[2]), real(p[3]), real(p[4]),
+                                     at.floats(0),
                                      at.stride[0], at.floats(1), at.stride[1], at.floats(2), at.stride[2], at.floats(3),
                                      at.stride[3], e);
         };
@@ -718,7 +725,8 @@ inline std::vector<Operation> make() {
         };
         op.call = [](fcm_context *c, const Size &s, const Parameters &, const Placement &at, fcm_error *e) {
             auto *place = static_cast<int64_t *>(at.at[1]);
-            return fcm_all_finite(c, s.clients, s.n, at.floats(0), at.stride[0], place, place == nullptr ? place : place + 1, e);
+            return fcm_all_finite(c, s.clients, s.n, at.floats(0), at.stride[0], place, place == nullptr ? place : place + 1,
+                                  e);
         };
         op.prepare = [](Data &data, const Parameters &) {
             if (data.size().clients * data.size().n == 0) return;
@@ -747,26 +755,27 @@ inline std::vector<Operation> make() {
     }
     {
         Operation op{};
-        op.name = "newton_schulz_small";  // steps, divisor, eta
+        op.name = "newton_schulz";  // steps, divisor, eta
         op.settings = fixed({{5, 1.0, 0.3}});
         op.bad = fixed({{-1, INT64_MAX}, {0.0, -1.0, kNan, kInfinity}, {kNan}});
         op.operands = [](const fcm_context *c, const Size &s, auto &) -> std::vector<Operand> {
             int64_t bytes = 0;
             const auto blocks = matrices(s);
-            fcm_newton_schulz_small_workspace(c, s.clients, blocks.data(), 2, &bytes, nullptr);
+            fcm_newton_schulz_workspace(c, s.clients, blocks.data(), 2, Iteration(), &bytes, nullptr);
             const int64_t length = matrices_length(s);
             return {in("m", length), optional(out("o", length)), optional(out("w", length)),
                     numbers("workspace", bytes / 8, Use::kRoom)};
         };
         op.ready = [](fcm_context *c, const Size &s, const Parameters &p, const Placement &at) {
-            (void)fcm_newton_schulz_small_prepare(c, s.clients, matrices(s).data(), s.n == 0 ? 0 : 2,
-                                                  schulz_coefficients().data(), whole(p[0]), at.at[3], at.room_bytes, nullptr);
+            (void)fcm_newton_schulz_prepare(c, s.clients, matrices(s).data(), s.n == 0 ? 0 : 2,
+                                            Iteration(schulz_coefficients().data(), whole(p[0])), at.at[3], at.room_bytes,
+                                                nullptr);
         };
         op.call = [](fcm_context *c, const Size &s, const Parameters &p, const Placement &at, fcm_error *e) {
             const auto blocks = matrices(s);
-            return fcm_newton_schulz_small(c, s.clients, blocks.data(), s.n == 0 ? 0 : 2, schulz_coefficients().data(),
-                                           whole(p[0]), real(p[1]), real(p[2]), at.floats(0), at.stride[0], at.floats(1),
-                                           at.stride[1], at.floats(2), at.stride[2], at.at[3], at.room_bytes, e);
+            return fcm_newton_schulz(c, s.clients, blocks.data(), s.n == 0 ? 0 : 2, Iteration(schulz_coefficients().data(),
+                    whole(p[0]), real(p[1])), real(p[2]), at.floats(0), at.stride[0], at.floats(1), at.stride[1], at.floats(2),
+                        at.stride[2], at.at[3], at.room_bytes, e);
         };
         op.reference = [](Results &r, int64_t k) {
             for (const fcm_matrix_block &block : matrices(r.size)) {
@@ -778,7 +787,8 @@ inline std::vector<Operation> make() {
                     r.near(1, k, at, {wanted.values[static_cast<size_t>(j)], 1.0}, 7e-6 / reference::kRound);
                     // roundings: eta scale, the product, the difference
                     r.near(2, k, at,
-                           reference::step(real(r.p[2]) * block.scale, r.after.floats(1, k)[at], r.before.floats(2, k)[at]), 3.01);
+                           reference::step(real(r.p[2]) * block.scale, r.after.floats(1, k)[at], r.before.floats(2, k)[at]),
+                               3.01);
                 }
             }
         };
@@ -801,7 +811,8 @@ inline std::vector<Operation> make() {
         op.call = [](fcm_context *c, const Size &s, const Parameters &p, const Placement &at, fcm_error *e) {
             const int64_t rows = s.n > 0 ? root(s.n) : s.n;
             const int64_t cols = s.n > 0 ? s.n / rows : s.n;
-            return fcm_rearrange(c, s.clients, rows, cols, rule(p[0]), at.at[0], at.stride[0], cols, 1, at.at[1], at.stride[1], 1,
+            return fcm_rearrange(c, s.clients, rows, cols, rule(p[0]), at.at[0], at.stride[0], cols, 1, at.at[1], at.stride[1],
+                                 1,
                                  rows, e);
         };
         op.reference = [](Results &r, int64_t k) {

@@ -4,7 +4,7 @@
 namespace {
 
 constexpr int64_t kPiece = kOnDevice ? 4096 : 16384;  // elements per double of a workspace for sums
-const fcm_matrix_block kBlocks[2] = {{2, 3, 0, 0, 0, 1.0}, {1, 2, 6, 6, 6, 1.0}};
+const fcm_matrix_block kBlocks[2] = {{2, 3, 0, 0, 0, 1.0, 0}, {1, 2, 6, 6, 6, 1.0, 0}};
 const double kCoefficients[3] = {1.5, -0.5, 0.0};
 
 }  // namespace
@@ -61,17 +61,17 @@ TEST(newton_schulz_blocks_must_not_collide) {
     Vector<double> workspace(1 << 12);
     const auto run = [&](const std::vector<fcm_matrix_block> &blocks, float *out, int64_t out_stride, float *weights,
                          fcm_error *e) {
-        return fcm_newton_schulz_small(device, 2, blocks.data(), int64_t(blocks.size()), kCoefficients, 1, 1.0, 0.5,
-                                       m.data(), 16, out, out_stride, weights, 16, workspace.data(),
-                                       int64_t(workspace.size() * 8), e);
+        return fcm_newton_schulz(device, 2, blocks.data(), int64_t(blocks.size()), Iteration(kCoefficients, 1, 1.0), 0.5,
+                                 m.data(), 16, out, out_stride, weights, 16, workspace.data(), int64_t(workspace.size() * 8),
+                                     e);
     };
     const auto refuse = [&](const char *what, const std::vector<fcm_matrix_block> &blocks, float *out,
                             int64_t out_stride, float *weights) {
-        refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_small", what,
+        refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz", what,
                 [&](fcm_error *e) { return run(blocks, out, out_stride, weights, e); });
         CHECK(o == o_before && w == w_before && m == Vector<float>(64, 1.0f), "%s: something was written", what);
     };
-    const std::vector<fcm_matrix_block> good = {{2, 3, 0, 0, 0, 1.0}, {2, 2, 6, 6, 6, 1.0}};
+    const std::vector<fcm_matrix_block> good = {{2, 3, 0, 0, 0, 1.0, 0}, {2, 2, 6, 6, 6, 1.0, 0}};
     auto blocks = good;
     blocks[1].o_offset = 5;
     refuse("blocks that share an element of o", blocks, o.data(), 16, nullptr);
@@ -89,7 +89,7 @@ TEST(newton_schulz_blocks_must_not_collide) {
     blocks[0].o_offset = 10;
     refuse("in place with another offset", blocks, m.data(), 16, nullptr);
     refuse("in place with another stride", good, m.data(), 17, nullptr);
-    refuse("a stride shorter than the blocks reach", {{2, 3, 0, 11, 0, 1.0}}, o.data(), 16, nullptr);
+    refuse("a stride shorter than the blocks reach", {{2, 3, 0, 11, 0, 1.0, 0}}, o.data(), 16, nullptr);
     refuse("neither o nor w", good, nullptr, 0, nullptr);
     for (const int64_t offset : {int64_t{-1}, INT64_MIN, INT64_MAX, INT64_MAX - 5}) {
         blocks = good;
@@ -107,7 +107,7 @@ TEST(newton_schulz_blocks_must_not_collide) {
     refuse("a scale of NaN", blocks, o.data(), 16, w.data());
     const std::pair<int64_t, int64_t> shapes[] = {{-1, 3}, {3, -1}, {129, 129}, {129, 1000}, {1000, 129}};
     for (const auto &[rows, cols] : shapes) {
-        refuse("a bad shape", {{rows, cols, 0, 0, 0, 1.0}}, o.data(), 16, nullptr);
+        refuse("a bad shape", {{rows, cols, 0, 0, 0, 1.0, 0}}, o.data(), 16, nullptr);
     }
 }
 
@@ -130,12 +130,14 @@ TEST(bad_tables_of_rows_are_refused) {
                                     to.empty() ? nullptr : to.data(), e);
         };
     };
-    refuse("no context", [&](fcm_error *e) { return fcm_average_rows(nullptr, 2, n, nullptr, rows.data(), 2, targets.data(), e); });
+    refuse("no context", [&](fcm_error *e) { return fcm_average_rows(nullptr, 2, n, nullptr, rows.data(), 2, targets.data(),
+                                                                     e); });
     refuse("no rows", call(2, n, nullptr, {}, 2, targets));
     refuse("no targets", call(2, n, nullptr, rows, 2, {}));
     refuse("a null row", call(2, n, nullptr, {x, nullptr}, 2, targets));
     refuse("a null target", call(2, n, nullptr, rows, 2, {x, nullptr}));
-    refuse("a row between elements", call(2, n, nullptr, {x, reinterpret_cast<float *>(reinterpret_cast<char *>(x + n) + 2)}, 1, targets));
+    refuse("a row between elements", call(2, n, nullptr, {x, reinterpret_cast<float *>(reinterpret_cast<char *>(x + n) + 2)},
+                                          1, targets));
     refuse("a target that overlaps a row", call(2, n, nullptr, rows, 1, {x + 1}));
     refuse("targets that overlap", call(2, n, nullptr, rows, 2, {x + 2 * n, x + 3 * n - 1}));
     refuse("a target twice", call(2, n, nullptr, rows, 2, {x, x}));
@@ -173,16 +175,16 @@ TEST(bad_numbers_are_refused) {
         refuse("fcm_average", "bad weights",
                [&](fcm_error *e) { return fcm_average(device, 2, 8, bad.data(), y.data(), 8, e); });
     }
-    const fcm_matrix_block block{2, 4, 0, 0, 0, 1.0};
+    const fcm_matrix_block block{2, 4, 0, 0, 0, 1.0, 0};
     const auto schulz = [&](const double *coefficients) {
         return [=, &device, &x, &y, &workspace](fcm_error *e) {
-            return fcm_newton_schulz_small(device, 2, &block, 1, coefficients, 1, 1.0, 0.5, x.data(), 8, y.data(), 8, nullptr, 0,
-                                           workspace.data(), int64_t(workspace.size() * 8), e);
+            return fcm_newton_schulz(device, 2, &block, 1, Iteration(coefficients, 1, 1.0), 0.5, x.data(), 8, y.data(), 8,
+                                     nullptr, 0, workspace.data(), int64_t(workspace.size() * 8), e);
         };
     };
     const double bad_coefficients[3] = {1.0, nan, 0.0};
-    refuse("fcm_newton_schulz_small", "a coefficient of NaN", schulz(bad_coefficients));
-    refuse("fcm_newton_schulz_small", "no coefficients", schulz(nullptr));
+    refuse("fcm_newton_schulz", "a coefficient of NaN", schulz(bad_coefficients));
+    refuse("fcm_newton_schulz", "no coefficients", schulz(nullptr));
     CHECK(schulz(kCoefficients)(nullptr) == FCM_OK, "the call that the refusals vary");
 }
 
@@ -202,12 +204,12 @@ TEST(null_answers_are_refused) {
             [&](fcm_error *e) { return fcm_sum_workspace(device, 1, 1, nullptr, e); });
     refused(FCM_INVALID_ARGUMENT, "fcm_sum_workspace", "null context",
             [&](fcm_error *e) { return fcm_sum_workspace(nullptr, 1, 1, &place, e); });
-    refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_small_workspace", "null answer",
-            [&](fcm_error *e) { return fcm_newton_schulz_small_workspace(device, 1, kBlocks, 2, nullptr, e); });
-    refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_small_workspace", "null table",
-            [&](fcm_error *e) { return fcm_newton_schulz_small_workspace(device, 1, nullptr, 2, &place, e); });
-    refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_small_workspace", "null context",
-            [&](fcm_error *e) { return fcm_newton_schulz_small_workspace(nullptr, 1, kBlocks, 2, &place, e); });
+    refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_workspace", "null answer",
+            [&](fcm_error *e) { return fcm_newton_schulz_workspace(device, 1, kBlocks, 2, Iteration(), nullptr, e); });
+    refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_workspace", "null table",
+            [&](fcm_error *e) { return fcm_newton_schulz_workspace(device, 1, nullptr, 2, Iteration(), &place, e); });
+    refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_workspace", "null context",
+            [&](fcm_error *e) { return fcm_newton_schulz_workspace(nullptr, 1, kBlocks, 2, Iteration(), &place, e); });
 }
 
 // ---- Sizes ----------------------------------------------------------------------------------------------------
@@ -268,27 +270,28 @@ TEST(workspace_queries) {
                 [&, c = clients, l = n](fcm_error *e) { return fcm_sum_workspace(device, c, l, &bytes, e); });
     }
     const auto refuse = [&](const char *what, int64_t clients, const fcm_matrix_block &block) {
-        refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_small_workspace", what,
-                [&](fcm_error *e) { return fcm_newton_schulz_small_workspace(device, clients, &block, 1, &bytes, e); });
+        refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_workspace", what,
+                [&](fcm_error *e) { return fcm_newton_schulz_workspace(device, clients, &block, 1, Iteration(), &bytes, e); });
         float m[4] = {};
         float o[4] = {};
         double workspace[4] = {};
-        refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_small", what, [&](fcm_error *e) {
-            return fcm_newton_schulz_small(device, clients, &block, 1, kCoefficients, 1, 1.0, 0.5, m, INT64_MAX, o,
-                                           INT64_MAX, nullptr, 0, workspace, INT64_MAX, e);
+        refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz", what, [&](fcm_error *e) {
+            return fcm_newton_schulz(device, clients, &block, 1, Iteration(kCoefficients, 1, 1.0), 0.5, m, INT64_MAX, o,
+                                     INT64_MAX, nullptr, 0, workspace, INT64_MAX, e);
         });
     };
     constexpr int64_t k62 = int64_t{1} << 62;
-    refuse("rows x cols overflows", 1, {4, k62, 0, 0, 0, 1.0});
-    refuse("rows x cols overflows", 1, {INT64_MAX, 2, 0, 0, 0, 1.0});
-    refuse("the long side is too long", 1, {1, k62, 0, 0, 0, 1.0});
-    refuse("the long side is too long", 1, {INT64_MAX, 1, 0, 0, 0, 1.0});
-    refuse("as int32, 0 x 0", 1, {int64_t{1} << 32, int64_t{1} << 32, 0, 0, 0, 1.0});
-    refuse("too many clients", INT64_MAX, {2, 2, 0, 0, 0, 1.0});
-    refuse("-1 client", -1, {2, 2, 0, 0, 0, 1.0});
-    refuse("a long side of 129 on the short one", 1, {129, 129, 0, 0, 0, 1.0});
-    refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_small_workspace", "-1 block",
-            [&](fcm_error *e) { return fcm_newton_schulz_small_workspace(device, 1, kBlocks, -1, &bytes, e); });
+    refuse("rows x cols overflows", 1, {4, k62, 0, 0, 0, 1.0, 0});
+    refuse("rows x cols overflows", 1, {INT64_MAX, 2, 0, 0, 0, 1.0, 0});
+    refuse("the long side is too long", 1, {1, k62, 0, 0, 0, 1.0, 0});
+    refuse("the long side is too long", 1, {INT64_MAX, 1, 0, 0, 0, 1.0, 0});
+    refuse("as int32, 0 x 0", 1, {int64_t{1} << 32, int64_t{1} << 32, 0, 0, 0, 1.0, 0});
+    refuse("too many clients", INT64_MAX, {2, 2, 0, 0, 0, 1.0, 0});
+    refuse("-1 client", -1, {2, 2, 0, 0, 0, 1.0, 0});
+    refuse("another form than the two", 1, {129, 129, 0, 0, 0, 1.0, 2});
+    refuse("a workspace beyond int64", 1000, {int64_t{1} << 30, int64_t{1} << 24, 0, 0, 0, 1.0, 0});
+    refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_workspace", "-1 block",
+            [&](fcm_error *e) { return fcm_newton_schulz_workspace(device, 1, kBlocks, -1, Iteration(), &bytes, e); });
     CHECK(bytes == -7, "a refused query wrote %ld", long(bytes));
 }
 
@@ -299,17 +302,17 @@ TEST(a_workspace_one_byte_too_small_for_the_largest_is_refused) {
     Floats x(2, kLong), y(2, kLong);
     const auto before = y.fill(1.0f).values();
     x.fill(1.0f);
-    const fcm_matrix_block blocks[] = {{2, 3, 0, 0, 0, 1.0}, {100, 120, 6, 6, 6, 1.0},
-                                       {5, 1, 12006, 12006, 12006, 1.0}};
+    const fcm_matrix_block blocks[] = {{2, 3, 0, 0, 0, 1.0, 0}, {100, 120, 6, 6, 6, 1.0, 0},
+                                       {5, 1, 12006, 12006, 12006, 1.0, 0}};
     int64_t bytes = 0;
-    CHECK(fcm_newton_schulz_small_workspace(device, 2, blocks, 3, &bytes, nullptr) == FCM_OK, "query");
+    CHECK(fcm_newton_schulz_workspace(device, 2, blocks, 3, Iteration(), &bytes, nullptr) == FCM_OK, "query");
     Vector<double> room(static_cast<size_t>(bytes / 8));
-    refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz_small", "workspace", [&](fcm_error *e) {
-        return fcm_newton_schulz_small(device, 2, blocks, 3, kCoefficients, 1, 1.0, 0.5, x.data(), kLong, y.data(),
-                                       kLong, nullptr, 0, room.data(), bytes - 1, e);
+    refused(FCM_INVALID_ARGUMENT, "fcm_newton_schulz", "workspace", [&](fcm_error *e) {
+        return fcm_newton_schulz(device, 2, blocks, 3, Iteration(kCoefficients, 1, 1.0), 0.5, x.data(), kLong, y.data(), kLong,
+                                 nullptr, 0, room.data(), bytes - 1, e);
     });
     CHECK(y.is(before), "something was written");
-    CHECK(fcm_newton_schulz_small(device, 2, blocks, 3, kCoefficients, 1, 1.0, 0.5, x.data(), kLong, y.data(), kLong,
-                                  nullptr, 0, room.data(), bytes, nullptr) == FCM_OK,
+    CHECK(fcm_newton_schulz(device, 2, blocks, 3, Iteration(kCoefficients, 1, 1.0), 0.5, x.data(), kLong, y.data(), kLong,
+                            nullptr, 0, room.data(), bytes, nullptr) == FCM_OK,
           "exactly enough");
 }

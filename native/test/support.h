@@ -13,6 +13,7 @@
 
 #include "check.h"
 #include "fedcomuon.h"
+#include "iteration.h"
 #include "reference.h"
 
 // The device under test, and memory for operands, which on the CPU is ordinary host memory.

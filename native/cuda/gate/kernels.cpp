@@ -135,11 +135,11 @@ const std::vector<Kernel> &kernels() {
         {"fcm_k_rearrange_4", "rearrange", "8 N", "0", "0", [](Scale s) { return each(elements(s), 8, 0, 0); }, plain},
         {"fcm_k_rearrange_8", "rearrange", "16 N", "0", "0", [](Scale s) { return each(elements(s), 16, 0, 0); }, plain},
         {"fcm_k_dropout_mask", "dropout_mask", "N", "0", "0", [](Scale s) { return each(elements(s), 1, 0, 0); }, plain},
-        {"fcm_k_products", "multiply, products", "4 K (m l + l n + m n); a Gram matrix 4 K (m l + m m)",
+        {"fcm_k_products", "multiply, newton_schulz", "4 K (m l + l n + m n); a Gram matrix 4 K (m l + m m)",
          "2 K m n l; a symmetric result K m (m + 1) l", "0", gram, plain},
-        {"fcm_k_schulz_norms", "newton_schulz_small", "4 N", "0", "2 N",
+        {"fcm_k_schulz_norms", "newton_schulz", "4 N", "0", "2 N",
          [](Scale s) { return each(matrix_elements(s), 4, 0, 2); }, plain},
-        {"fcm_k_newton_schulz", "newton_schulz_small", "12 N",
+        {"fcm_k_newton_schulz", "newton_schulz", "12 N",
          "for each matrix of sides s <= l and each step: s (s + 1) (l + s) + 2 s s l", "0", newton_schulz, schulz_launch},
     };
     return kAll;

@@ -351,6 +351,15 @@ public class FedComuonNative extends FedComuonNative$shared {
     public static int FCM_ISA_AVX512() {
         return FCM_ISA_AVX512;
     }
+    private static final int FCM_ISA_AVX512_BF16 = (int)4L;
+    /**
+     * {@snippet lang=c :
+     * enum <anonymous>.FCM_ISA_AVX512_BF16 = 4
+     * }
+     */
+    public static int FCM_ISA_AVX512_BF16() {
+        return FCM_ISA_AVX512_BF16;
+    }
 
     private static class fcm_device_count {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
@@ -3112,8 +3121,35 @@ public class FedComuonNative extends FedComuonNative$shared {
            throw new AssertionError("should not reach here", ex$);
         }
     }
+    private static final int FCM_FP32 = (int)0L;
+    /**
+     * {@snippet lang=c :
+     * enum <anonymous>.FCM_FP32 = 0
+     * }
+     */
+    public static int FCM_FP32() {
+        return FCM_FP32;
+    }
+    private static final int FCM_TF32 = (int)1L;
+    /**
+     * {@snippet lang=c :
+     * enum <anonymous>.FCM_TF32 = 1
+     * }
+     */
+    public static int FCM_TF32() {
+        return FCM_TF32;
+    }
+    private static final int FCM_BF16 = (int)2L;
+    /**
+     * {@snippet lang=c :
+     * enum <anonymous>.FCM_BF16 = 2
+     * }
+     */
+    public static int FCM_BF16() {
+        return FCM_BF16;
+    }
 
-    private static class fcm_newton_schulz_small_workspace {
+    private static class fcm_newton_schulz_workspace {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             FedComuonNative.C_INT,
             FedComuonNative.C_POINTER,
@@ -3121,10 +3157,11 @@ public class FedComuonNative extends FedComuonNative$shared {
             FedComuonNative.C_POINTER,
             FedComuonNative.C_LONG,
             FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
             FedComuonNative.C_POINTER
         );
 
-        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_newton_schulz_small_workspace");
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_newton_schulz_workspace");
 
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
@@ -3132,45 +3169,45 @@ public class FedComuonNative extends FedComuonNative$shared {
     /**
      * Function descriptor for:
      * {@snippet lang=c :
-     * fcm_status fcm_newton_schulz_small_workspace(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, int64_t *bytes, fcm_error *error)
+     * fcm_status fcm_newton_schulz_workspace(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const fcm_schulz *schulz, int64_t *bytes, fcm_error *error)
      * }
      */
-    public static FunctionDescriptor fcm_newton_schulz_small_workspace$descriptor() {
-        return fcm_newton_schulz_small_workspace.DESC;
+    public static FunctionDescriptor fcm_newton_schulz_workspace$descriptor() {
+        return fcm_newton_schulz_workspace.DESC;
     }
 
     /**
      * Downcall method handle for:
      * {@snippet lang=c :
-     * fcm_status fcm_newton_schulz_small_workspace(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, int64_t *bytes, fcm_error *error)
+     * fcm_status fcm_newton_schulz_workspace(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const fcm_schulz *schulz, int64_t *bytes, fcm_error *error)
      * }
      */
-    public static MethodHandle fcm_newton_schulz_small_workspace$handle() {
-        return fcm_newton_schulz_small_workspace.HANDLE;
+    public static MethodHandle fcm_newton_schulz_workspace$handle() {
+        return fcm_newton_schulz_workspace.HANDLE;
     }
 
     /**
      * Address for:
      * {@snippet lang=c :
-     * fcm_status fcm_newton_schulz_small_workspace(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, int64_t *bytes, fcm_error *error)
+     * fcm_status fcm_newton_schulz_workspace(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const fcm_schulz *schulz, int64_t *bytes, fcm_error *error)
      * }
      */
-    public static MemorySegment fcm_newton_schulz_small_workspace$address() {
-        return fcm_newton_schulz_small_workspace.ADDR;
+    public static MemorySegment fcm_newton_schulz_workspace$address() {
+        return fcm_newton_schulz_workspace.ADDR;
     }
 
     /**
      * {@snippet lang=c :
-     * fcm_status fcm_newton_schulz_small_workspace(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, int64_t *bytes, fcm_error *error)
+     * fcm_status fcm_newton_schulz_workspace(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const fcm_schulz *schulz, int64_t *bytes, fcm_error *error)
      * }
      */
-    public static int fcm_newton_schulz_small_workspace(MemorySegment context, long clients, MemorySegment blocks, long block_count, MemorySegment bytes, MemorySegment error) {
-        var mh$ = fcm_newton_schulz_small_workspace.HANDLE;
+    public static int fcm_newton_schulz_workspace(MemorySegment context, long clients, MemorySegment blocks, long block_count, MemorySegment schulz, MemorySegment bytes, MemorySegment error) {
+        var mh$ = fcm_newton_schulz_workspace.HANDLE;
         try {
             if (TRACE_DOWNCALLS) {
-                traceDowncall("fcm_newton_schulz_small_workspace", context, clients, blocks, block_count, bytes, error);
+                traceDowncall("fcm_newton_schulz_workspace", context, clients, blocks, block_count, schulz, bytes, error);
             }
-            return (int)mh$.invokeExact(context, clients, blocks, block_count, bytes, error);
+            return (int)mh$.invokeExact(context, clients, blocks, block_count, schulz, bytes, error);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {
@@ -3178,7 +3215,7 @@ public class FedComuonNative extends FedComuonNative$shared {
         }
     }
 
-    private static class fcm_newton_schulz_small_prepare {
+    private static class fcm_newton_schulz_prepare {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             FedComuonNative.C_INT,
             FedComuonNative.C_POINTER,
@@ -3186,13 +3223,12 @@ public class FedComuonNative extends FedComuonNative$shared {
             FedComuonNative.C_POINTER,
             FedComuonNative.C_LONG,
             FedComuonNative.C_POINTER,
-            FedComuonNative.C_LONG,
             FedComuonNative.C_POINTER,
             FedComuonNative.C_LONG,
             FedComuonNative.C_POINTER
         );
 
-        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_newton_schulz_small_prepare");
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_newton_schulz_prepare");
 
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
@@ -3200,45 +3236,45 @@ public class FedComuonNative extends FedComuonNative$shared {
     /**
      * Function descriptor for:
      * {@snippet lang=c :
-     * fcm_status fcm_newton_schulz_small_prepare(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const double *coefficients, int64_t steps, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * fcm_status fcm_newton_schulz_prepare(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const fcm_schulz *schulz, void *workspace, int64_t workspace_bytes, fcm_error *error)
      * }
      */
-    public static FunctionDescriptor fcm_newton_schulz_small_prepare$descriptor() {
-        return fcm_newton_schulz_small_prepare.DESC;
+    public static FunctionDescriptor fcm_newton_schulz_prepare$descriptor() {
+        return fcm_newton_schulz_prepare.DESC;
     }
 
     /**
      * Downcall method handle for:
      * {@snippet lang=c :
-     * fcm_status fcm_newton_schulz_small_prepare(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const double *coefficients, int64_t steps, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * fcm_status fcm_newton_schulz_prepare(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const fcm_schulz *schulz, void *workspace, int64_t workspace_bytes, fcm_error *error)
      * }
      */
-    public static MethodHandle fcm_newton_schulz_small_prepare$handle() {
-        return fcm_newton_schulz_small_prepare.HANDLE;
+    public static MethodHandle fcm_newton_schulz_prepare$handle() {
+        return fcm_newton_schulz_prepare.HANDLE;
     }
 
     /**
      * Address for:
      * {@snippet lang=c :
-     * fcm_status fcm_newton_schulz_small_prepare(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const double *coefficients, int64_t steps, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * fcm_status fcm_newton_schulz_prepare(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const fcm_schulz *schulz, void *workspace, int64_t workspace_bytes, fcm_error *error)
      * }
      */
-    public static MemorySegment fcm_newton_schulz_small_prepare$address() {
-        return fcm_newton_schulz_small_prepare.ADDR;
+    public static MemorySegment fcm_newton_schulz_prepare$address() {
+        return fcm_newton_schulz_prepare.ADDR;
     }
 
     /**
      * {@snippet lang=c :
-     * fcm_status fcm_newton_schulz_small_prepare(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const double *coefficients, int64_t steps, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * fcm_status fcm_newton_schulz_prepare(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const fcm_schulz *schulz, void *workspace, int64_t workspace_bytes, fcm_error *error)
      * }
      */
-    public static int fcm_newton_schulz_small_prepare(MemorySegment context, long clients, MemorySegment blocks, long block_count, MemorySegment coefficients, long steps, MemorySegment workspace, long workspace_bytes, MemorySegment error) {
-        var mh$ = fcm_newton_schulz_small_prepare.HANDLE;
+    public static int fcm_newton_schulz_prepare(MemorySegment context, long clients, MemorySegment blocks, long block_count, MemorySegment schulz, MemorySegment workspace, long workspace_bytes, MemorySegment error) {
+        var mh$ = fcm_newton_schulz_prepare.HANDLE;
         try {
             if (TRACE_DOWNCALLS) {
-                traceDowncall("fcm_newton_schulz_small_prepare", context, clients, blocks, block_count, coefficients, steps, workspace, workspace_bytes, error);
+                traceDowncall("fcm_newton_schulz_prepare", context, clients, blocks, block_count, schulz, workspace, workspace_bytes, error);
             }
-            return (int)mh$.invokeExact(context, clients, blocks, block_count, coefficients, steps, workspace, workspace_bytes, error);
+            return (int)mh$.invokeExact(context, clients, blocks, block_count, schulz, workspace, workspace_bytes, error);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {
@@ -3246,7 +3282,7 @@ public class FedComuonNative extends FedComuonNative$shared {
         }
     }
 
-    private static class fcm_newton_schulz_small {
+    private static class fcm_newton_schulz {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             FedComuonNative.C_INT,
             FedComuonNative.C_POINTER,
@@ -3254,8 +3290,6 @@ public class FedComuonNative extends FedComuonNative$shared {
             FedComuonNative.C_POINTER,
             FedComuonNative.C_LONG,
             FedComuonNative.C_POINTER,
-            FedComuonNative.C_LONG,
-            FedComuonNative.C_DOUBLE,
             FedComuonNative.C_DOUBLE,
             FedComuonNative.C_POINTER,
             FedComuonNative.C_LONG,
@@ -3268,7 +3302,7 @@ public class FedComuonNative extends FedComuonNative$shared {
             FedComuonNative.C_POINTER
         );
 
-        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_newton_schulz_small");
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_newton_schulz");
 
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
@@ -3276,45 +3310,45 @@ public class FedComuonNative extends FedComuonNative$shared {
     /**
      * Function descriptor for:
      * {@snippet lang=c :
-     * fcm_status fcm_newton_schulz_small(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const double *coefficients, int64_t steps, double divisor, double eta, const float *m, int64_t m_stride, float *o, int64_t o_stride, float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * fcm_status fcm_newton_schulz(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const fcm_schulz *schulz, double eta, const float *m, int64_t m_stride, float *o, int64_t o_stride, float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
      * }
      */
-    public static FunctionDescriptor fcm_newton_schulz_small$descriptor() {
-        return fcm_newton_schulz_small.DESC;
+    public static FunctionDescriptor fcm_newton_schulz$descriptor() {
+        return fcm_newton_schulz.DESC;
     }
 
     /**
      * Downcall method handle for:
      * {@snippet lang=c :
-     * fcm_status fcm_newton_schulz_small(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const double *coefficients, int64_t steps, double divisor, double eta, const float *m, int64_t m_stride, float *o, int64_t o_stride, float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * fcm_status fcm_newton_schulz(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const fcm_schulz *schulz, double eta, const float *m, int64_t m_stride, float *o, int64_t o_stride, float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
      * }
      */
-    public static MethodHandle fcm_newton_schulz_small$handle() {
-        return fcm_newton_schulz_small.HANDLE;
+    public static MethodHandle fcm_newton_schulz$handle() {
+        return fcm_newton_schulz.HANDLE;
     }
 
     /**
      * Address for:
      * {@snippet lang=c :
-     * fcm_status fcm_newton_schulz_small(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const double *coefficients, int64_t steps, double divisor, double eta, const float *m, int64_t m_stride, float *o, int64_t o_stride, float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * fcm_status fcm_newton_schulz(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const fcm_schulz *schulz, double eta, const float *m, int64_t m_stride, float *o, int64_t o_stride, float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
      * }
      */
-    public static MemorySegment fcm_newton_schulz_small$address() {
-        return fcm_newton_schulz_small.ADDR;
+    public static MemorySegment fcm_newton_schulz$address() {
+        return fcm_newton_schulz.ADDR;
     }
 
     /**
      * {@snippet lang=c :
-     * fcm_status fcm_newton_schulz_small(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const double *coefficients, int64_t steps, double divisor, double eta, const float *m, int64_t m_stride, float *o, int64_t o_stride, float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
+     * fcm_status fcm_newton_schulz(fcm_context *context, int64_t clients, const fcm_matrix_block *blocks, int64_t block_count, const fcm_schulz *schulz, double eta, const float *m, int64_t m_stride, float *o, int64_t o_stride, float *w, int64_t w_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
      * }
      */
-    public static int fcm_newton_schulz_small(MemorySegment context, long clients, MemorySegment blocks, long block_count, MemorySegment coefficients, long steps, double divisor, double eta, MemorySegment m, long m_stride, MemorySegment o, long o_stride, MemorySegment w, long w_stride, MemorySegment workspace, long workspace_bytes, MemorySegment error) {
-        var mh$ = fcm_newton_schulz_small.HANDLE;
+    public static int fcm_newton_schulz(MemorySegment context, long clients, MemorySegment blocks, long block_count, MemorySegment schulz, double eta, MemorySegment m, long m_stride, MemorySegment o, long o_stride, MemorySegment w, long w_stride, MemorySegment workspace, long workspace_bytes, MemorySegment error) {
+        var mh$ = fcm_newton_schulz.HANDLE;
         try {
             if (TRACE_DOWNCALLS) {
-                traceDowncall("fcm_newton_schulz_small", context, clients, blocks, block_count, coefficients, steps, divisor, eta, m, m_stride, o, o_stride, w, w_stride, workspace, workspace_bytes, error);
+                traceDowncall("fcm_newton_schulz", context, clients, blocks, block_count, schulz, eta, m, m_stride, o, o_stride, w, w_stride, workspace, workspace_bytes, error);
             }
-            return (int)mh$.invokeExact(context, clients, blocks, block_count, coefficients, steps, divisor, eta, m, m_stride, o, o_stride, w, w_stride, workspace, workspace_bytes, error);
+            return (int)mh$.invokeExact(context, clients, blocks, block_count, schulz, eta, m, m_stride, o, o_stride, w, w_stride, workspace, workspace_bytes, error);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {
@@ -3673,207 +3707,6 @@ public class FedComuonNative extends FedComuonNative$shared {
                 traceDowncall("fcm_multiply", context, clients, rows, cols, depth, symmetric, product_factor, a, a_stride, a_row, a_col, b, b_stride, b_row, b_col, base_factor, base, base_stride, out, out_stride, workspace, workspace_bytes, error);
             }
             return (int)mh$.invokeExact(context, clients, rows, cols, depth, symmetric, product_factor, a, a_stride, a_row, a_col, b, b_stride, b_row, b_col, base_factor, base, base_stride, out, out_stride, workspace, workspace_bytes, error);
-        } catch (Error | RuntimeException ex) {
-           throw ex;
-        } catch (Throwable ex$) {
-           throw new AssertionError("should not reach here", ex$);
-        }
-    }
-
-    private static class fcm_products_workspace {
-        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
-            FedComuonNative.C_INT,
-            FedComuonNative.C_POINTER,
-            FedComuonNative.C_LONG,
-            FedComuonNative.C_POINTER,
-            FedComuonNative.C_LONG,
-            FedComuonNative.C_POINTER,
-            FedComuonNative.C_POINTER
-        );
-
-        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_products_workspace");
-
-        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
-    }
-
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * fcm_status fcm_products_workspace(const fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, int64_t *bytes, fcm_error *error)
-     * }
-     */
-    public static FunctionDescriptor fcm_products_workspace$descriptor() {
-        return fcm_products_workspace.DESC;
-    }
-
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * fcm_status fcm_products_workspace(const fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, int64_t *bytes, fcm_error *error)
-     * }
-     */
-    public static MethodHandle fcm_products_workspace$handle() {
-        return fcm_products_workspace.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * fcm_status fcm_products_workspace(const fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, int64_t *bytes, fcm_error *error)
-     * }
-     */
-    public static MemorySegment fcm_products_workspace$address() {
-        return fcm_products_workspace.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * fcm_status fcm_products_workspace(const fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, int64_t *bytes, fcm_error *error)
-     * }
-     */
-    public static int fcm_products_workspace(MemorySegment context, long clients, MemorySegment products, long count, MemorySegment bytes, MemorySegment error) {
-        var mh$ = fcm_products_workspace.HANDLE;
-        try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("fcm_products_workspace", context, clients, products, count, bytes, error);
-            }
-            return (int)mh$.invokeExact(context, clients, products, count, bytes, error);
-        } catch (Error | RuntimeException ex) {
-           throw ex;
-        } catch (Throwable ex$) {
-           throw new AssertionError("should not reach here", ex$);
-        }
-    }
-
-    private static class fcm_products_prepare {
-        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
-            FedComuonNative.C_INT,
-            FedComuonNative.C_POINTER,
-            FedComuonNative.C_LONG,
-            FedComuonNative.C_POINTER,
-            FedComuonNative.C_LONG,
-            FedComuonNative.C_POINTER,
-            FedComuonNative.C_LONG,
-            FedComuonNative.C_POINTER
-        );
-
-        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_products_prepare");
-
-        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
-    }
-
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * fcm_status fcm_products_prepare(fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, void *workspace, int64_t workspace_bytes, fcm_error *error)
-     * }
-     */
-    public static FunctionDescriptor fcm_products_prepare$descriptor() {
-        return fcm_products_prepare.DESC;
-    }
-
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * fcm_status fcm_products_prepare(fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, void *workspace, int64_t workspace_bytes, fcm_error *error)
-     * }
-     */
-    public static MethodHandle fcm_products_prepare$handle() {
-        return fcm_products_prepare.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * fcm_status fcm_products_prepare(fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, void *workspace, int64_t workspace_bytes, fcm_error *error)
-     * }
-     */
-    public static MemorySegment fcm_products_prepare$address() {
-        return fcm_products_prepare.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * fcm_status fcm_products_prepare(fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, void *workspace, int64_t workspace_bytes, fcm_error *error)
-     * }
-     */
-    public static int fcm_products_prepare(MemorySegment context, long clients, MemorySegment products, long count, MemorySegment workspace, long workspace_bytes, MemorySegment error) {
-        var mh$ = fcm_products_prepare.HANDLE;
-        try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("fcm_products_prepare", context, clients, products, count, workspace, workspace_bytes, error);
-            }
-            return (int)mh$.invokeExact(context, clients, products, count, workspace, workspace_bytes, error);
-        } catch (Error | RuntimeException ex) {
-           throw ex;
-        } catch (Throwable ex$) {
-           throw new AssertionError("should not reach here", ex$);
-        }
-    }
-
-    private static class fcm_products {
-        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
-            FedComuonNative.C_INT,
-            FedComuonNative.C_POINTER,
-            FedComuonNative.C_LONG,
-            FedComuonNative.C_POINTER,
-            FedComuonNative.C_LONG,
-            FedComuonNative.C_POINTER,
-            FedComuonNative.C_LONG,
-            FedComuonNative.C_POINTER,
-            FedComuonNative.C_LONG,
-            FedComuonNative.C_POINTER,
-            FedComuonNative.C_LONG,
-            FedComuonNative.C_POINTER
-        );
-
-        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_products");
-
-        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
-    }
-
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * fcm_status fcm_products(fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, float *room, int64_t room_floats, const float *of, int64_t of_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
-     * }
-     */
-    public static FunctionDescriptor fcm_products$descriptor() {
-        return fcm_products.DESC;
-    }
-
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * fcm_status fcm_products(fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, float *room, int64_t room_floats, const float *of, int64_t of_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
-     * }
-     */
-    public static MethodHandle fcm_products$handle() {
-        return fcm_products.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * fcm_status fcm_products(fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, float *room, int64_t room_floats, const float *of, int64_t of_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
-     * }
-     */
-    public static MemorySegment fcm_products$address() {
-        return fcm_products.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * fcm_status fcm_products(fcm_context *context, int64_t clients, const fcm_product *products, int64_t count, float *room, int64_t room_floats, const float *of, int64_t of_stride, void *workspace, int64_t workspace_bytes, fcm_error *error)
-     * }
-     */
-    public static int fcm_products(MemorySegment context, long clients, MemorySegment products, long count, MemorySegment room, long room_floats, MemorySegment of, long of_stride, MemorySegment workspace, long workspace_bytes, MemorySegment error) {
-        var mh$ = fcm_products.HANDLE;
-        try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("fcm_products", context, clients, products, count, room, room_floats, of, of_stride, workspace, workspace_bytes, error);
-            }
-            return (int)mh$.invokeExact(context, clients, products, count, room, room_floats, of, of_stride, workspace, workspace_bytes, error);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {

@@ -21,6 +21,7 @@ import static java.lang.foreign.MemoryLayout.PathElement.*;
  *     int64_t o_offset;
  *     int64_t w_offset;
  *     double scale;
+ *     int64_t gram;
  * }
  * }
  */
@@ -36,7 +37,8 @@ public class fcm_matrix_block {
         FedComuonNative.C_LONG.withName("m_offset"),
         FedComuonNative.C_LONG.withName("o_offset"),
         FedComuonNative.C_LONG.withName("w_offset"),
-        FedComuonNative.C_DOUBLE.withName("scale")
+        FedComuonNative.C_DOUBLE.withName("scale"),
+        FedComuonNative.C_LONG.withName("gram")
     ).withName("fcm_matrix_block");
 
     /**
@@ -308,6 +310,50 @@ public class fcm_matrix_block {
      */
     public static void scale(MemorySegment struct, double fieldValue) {
         struct.set(scale$LAYOUT, scale$OFFSET, fieldValue);
+    }
+
+    private static final OfLong gram$LAYOUT = (OfLong)$LAYOUT.select(groupElement("gram"));
+
+    /**
+     * Layout for field:
+     * {@snippet lang=c :
+     * int64_t gram
+     * }
+     */
+    public static final OfLong gram$layout() {
+        return gram$LAYOUT;
+    }
+
+    private static final long gram$OFFSET = $LAYOUT.byteOffset(groupElement("gram"));
+
+    /**
+     * Offset for field:
+     * {@snippet lang=c :
+     * int64_t gram
+     * }
+     */
+    public static final long gram$offset() {
+        return gram$OFFSET;
+    }
+
+    /**
+     * Getter for field:
+     * {@snippet lang=c :
+     * int64_t gram
+     * }
+     */
+    public static long gram(MemorySegment struct) {
+        return struct.get(gram$LAYOUT, gram$OFFSET);
+    }
+
+    /**
+     * Setter for field:
+     * {@snippet lang=c :
+     * int64_t gram
+     * }
+     */
+    public static void gram(MemorySegment struct, long fieldValue) {
+        struct.set(gram$LAYOUT, gram$OFFSET, fieldValue);
     }
 
     /**

@@ -49,6 +49,11 @@ public final class BenchTable {
                     parts -> parts.contender().startsWith("libtorch")
                             && !parts.contender().contains("bf16")),
             new Headlines(
+                    "orthogonalize",
+                    "our speed in bf16, relative to fp32",
+                    false,
+                    parts -> parts.contender().startsWith(OrthogonalizeBench.NARROW)),
+            new Headlines(
                     "compose",
                     "bytes per second, relative to the STREAM triad",
                     true,

@@ -12,6 +12,7 @@ import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.Matrix;
 import org.fedcomuon.device.NewtonSchulzSpec;
+import org.fedcomuon.device.Precision;
 import org.fedcomuon.internal.OpenBlasLibrary;
 import org.fedcomuon.linalg.Auto;
 import org.fedcomuon.linalg.Coefficients;
@@ -25,11 +26,15 @@ import org.fedcomuon.linalg.ScaleRule;
  * libtorch, one matrix at a time, with every setting of its threads or on the same GPU, and for small matrices loops
  * over calls of the device's BLAS (OpenBLAS or cuBLAS). Every peer must compute our weights before anything is timed.
  * The limit of the device is a large product of its BLAS in the same run; only the multiplications that remain when
- * symmetry is used are counted. What a GPU does not have is left out, with a note.
+ * symmetry is used are counted. What a GPU does not have is left out, with a note. Our own step in bf16 takes turns
+ * with the others, and its weights must be near those of fp32.
  */
 public final class OrthogonalizeBench {
     /** The number of samples per contender in a full benchmark. */
     public static final int ROUNDS = 7;
+
+    /** How the name of our own step in bf16 begins. */
+    static final String NARROW = "fedcomuon in bf16";
 
     private static final double ETA = 0.01;
     private static final Coefficients JORDAN = Coefficients.jordan(5);
@@ -105,7 +110,7 @@ public final class OrthogonalizeBench {
                 device.toString(),
                 "weight steps W -= eta O with five jordan steps, or exact; ratio = a peer's time relative to ours "
                         + "(> 1: ours is faster); for sgemm, the fraction of its speed that we reach, counting the"
-                        + " multiplications that symmetry leaves",
+                        + " multiplications that symmetry leaves; for ours in bf16, its speed relative to fp32",
                 rows,
                 bench.notes);
     }
@@ -130,6 +135,21 @@ public final class OrthogonalizeBench {
             leaveOut("exact factors are", e);
             return false;
         }
+    }
+
+    /** Returns whether the device multiplies in bf16; otherwise this is noted. */
+    private boolean narrows() {
+        var smallest = List.of(NewtonSchulzSpec.Block.at(0, 1, 1));
+        try (NewtonSchulzSpec.Plan ignored = device.plan(inBf16(smallest), 1)) {
+            return true;
+        } catch (DeviceException.Unsupported e) {
+            leaveOut("steps in bf16 are", e);
+            return false;
+        }
+    }
+
+    private static NewtonSchulzSpec inBf16(List<NewtonSchulzSpec.Block> blocks) {
+        return new NewtonSchulzSpec(blocks, JORDAN.steps(), JORDAN.divisor(), List.of(), Precision.BF16);
     }
 
     private void leaveOut(String what, DeviceException.Unsupported reason) {
@@ -165,15 +185,24 @@ public final class OrthogonalizeBench {
         int clients = sizes.clients();
         String name = "LeNet x %d clients".formatted(clients);
         var what = new NewtonSchulzSpec(blocks, JORDAN.steps(), JORDAN.divisor());
+        boolean narrows = narrows();
         try (Buffer m = device.allocate("M", ElementType.FLOAT32, clients * perClient);
                 Buffer ours = device.allocate("W", ElementType.FLOAT32, clients * perClient);
                 Buffer theirs = device.allocate("W of the loop", ElementType.FLOAT32, clients * perClient);
+                Buffer near = device.allocate("W in bf16", ElementType.FLOAT32, clients * perClient);
                 NewtonSchulzSpec.Plan plan = device.plan(what, clients);
+                NewtonSchulzSpec.Plan narrow = device.plan(narrows ? inBf16(blocks) : what, clients);
                 var matrices = new TorchMatrices(torch.orElse(TorchPlace.cpu()), JORDAN.steps(), ETA)) {
             fillNormal(m);
             Runnable our = () -> plan.step(m.batch(clients, perClient), ETA, ours.batch(clients, perClient));
             our.run();
             Interleaved contest = contest(name).add("fedcomuon, one call", this::useOneBlasThread, our);
+            if (narrows) {
+                Runnable rounded = () -> narrow.step(m.batch(clients, perClient), ETA, near.batch(clients, perClient));
+                rounded.run();
+                requireNear(ours, near);
+                contest.add(NARROW + ", one call", this::useOneBlasThread, rounded);
+            }
             if (torch.isPresent()) {
                 for (int client = 0; client < clients; client++) {
                     for (NewtonSchulzSpec.Block block : blocks) {
@@ -240,9 +269,13 @@ public final class OrthogonalizeBench {
         int cols = shape.cols();
         long size = (long) rows * cols;
         boolean exact = how instanceof ExactSvd;
+        boolean narrows = !exact && narrows();
+        Orthogonalizer other = narrows ? new Auto(JORDAN, Precision.BF16) : how;
         try (Buffer m = device.allocate("M", ElementType.FLOAT32, size);
                 Buffer w = device.allocate("W", ElementType.FLOAT32, size);
+                Buffer near = device.allocate("W in bf16", ElementType.FLOAT32, size);
                 Orthogonalizer.Plan plan = how.plan(device, 1, rows, cols, ElementType.FLOAT32, ScaleRule.NONE);
+                Orthogonalizer.Plan narrow = other.plan(device, 1, rows, cols, ElementType.FLOAT32, ScaleRule.NONE);
                 var matrices = new TorchMatrices(torch.orElse(TorchPlace.cpu()), JORDAN.steps(), ETA)) {
             fillNormal(m);
             Runnable our = () -> plan.step(m.batch(1, size), ETA, w.batch(1, size));
@@ -250,6 +283,12 @@ public final class OrthogonalizeBench {
             our.run();
             String what = shape + (exact ? ", exact" : "");
             Interleaved contest = contest(what).add("fedcomuon, " + plan.path(), this::useOneBlasThread, our);
+            if (narrows) {
+                Runnable rounded = () -> narrow.step(m.batch(1, size), ETA, near.batch(1, size));
+                rounded.run();
+                requireNear(w, near);
+                contest.add(NARROW + ", " + narrow.path(), this::useOneBlasThread, rounded);
+            }
             if (torch.isPresent()) {
                 matrices.add(m, 0, rows, cols);
                 their.run();
@@ -301,7 +340,7 @@ public final class OrthogonalizeBench {
                         double seconds = e.getValue().median();
                         double ratio = e.getKey().equals(peak)
                                 ? flops / our / (2.0 * side * peakSide / seconds)
-                                : seconds / our;
+                                : e.getKey().startsWith(NARROW) ? our / seconds : seconds / our;
                         return new BenchReport.Row(
                                 what + ": " + e.getKey(), seconds, e.getValue().spread(), 0, ratio);
                     })
@@ -334,6 +373,15 @@ public final class OrthogonalizeBench {
      * Compares with a relative tolerance of a thousandth: five jordan steps amplify a rounding error about 500 times.
      */
     private static void requireSame(Buffer ours, float[] theirs, long offset) {
+        requireSame(ours, theirs, offset, 1e-3);
+    }
+
+    /** Compares with a tolerance of a fifth, which five jordan steps in bf16 may leave of small singular values. */
+    private static void requireNear(Buffer ours, Buffer rounded) {
+        requireSame(ours, rounded.toFloats(0, (int) rounded.length()), 0, 0.2);
+    }
+
+    private static void requireSame(Buffer ours, float[] theirs, long offset, double tolerance) {
         float[] mine = ours.toFloats(offset, theirs.length);
         double difference = 0;
         double whole = 0;
@@ -341,7 +389,7 @@ public final class OrthogonalizeBench {
             difference += ((double) mine[i] - theirs[i]) * ((double) mine[i] - theirs[i]);
             whole += (double) theirs[i] * theirs[i];
         }
-        if (!(difference <= 1e-6 * whole)) {
+        if (!(difference <= tolerance * tolerance * whole)) {
             throw new IllegalStateException(
                     "the two sides disagree: %.3g of %.3g".formatted(Math.sqrt(difference), Math.sqrt(whole)));
         }

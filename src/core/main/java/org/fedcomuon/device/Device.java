@@ -133,9 +133,10 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
     void project(double radius, Batch norms, Batch x);
 
     /**
-     * Prepares Newton-Schulz for small matrices, which the caller closes before this device.
+     * Prepares Newton-Schulz for matrices of any sizes, which the caller closes before this device.
      *
      * @param clients the maximal number of clients in a call
+     * @throws DeviceException.Unsupported when this device does not have the precision
      */
     NewtonSchulzSpec.Plan plan(NewtonSchulzSpec what, long clients);
 
@@ -167,7 +168,7 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
     /**
      * Computes the same in at least the given precision: what is too small for tensor cores is computed in fp32.
      *
-     * @throws DeviceException.Unsupported when this device does not {@linkplain #requirePrecision have} it
+     * @throws DeviceException.Unsupported when that takes a {@linkplain #requireLibrary library} that is missing
      */
     void multiply(Precision precision, double factor, MatrixBatch a, MatrixBatch b, boolean symmetric, MatrixBatch out);
 
@@ -195,11 +196,12 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
             MatrixBatch out);
 
     /**
-     * Checks that {@link #multiply} supports a precision: {@link Precision#FP32} always, others on a GPU with cuBLAS.
+     * Checks that {@link #multiply} uses a library of the device's vendor, cuBLAS, which has every {@link Precision};
+     * our own kernel has fp32. A {@linkplain #plan(NewtonSchulzSpec, long) plan} of Newton-Schulz needs no library.
      *
      * @throws DeviceException.Unsupported when it does not
      */
-    void requirePrecision(Precision precision);
+    void requireLibrary();
 
     /** Returns the library by which {@link #multiply} computes large products, for logs and reports. */
     String multipliesBy();

@@ -4,7 +4,7 @@ import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
 
 /**
  * The vector instructions that the CPU kernels use. Element-wise operations and sums are bit-identical with each of
- * them; Newton-Schulz is bit-identical with {@link #AVX2} and {@link #AVX512}.
+ * them; Newton-Schulz is bit-identical with {@link #AVX2}, {@link #AVX512} and {@link #AVX512_BF16}.
  */
 public enum InstructionSet {
     /** The best this CPU has. */
@@ -14,7 +14,9 @@ public enum InstructionSet {
     /** AVX2 with fused multiply-add. */
     AVX2(FedComuonNative.FCM_ISA_AVX2()),
     /** AVX-512 F, DQ, BW and VL. */
-    AVX512(FedComuonNative.FCM_ISA_AVX512());
+    AVX512(FedComuonNative.FCM_ISA_AVX512()),
+    /** The same with AVX512-BF16, which multiplies in {@link Precision#BF16} what the others emulate. */
+    AVX512_BF16(FedComuonNative.FCM_ISA_AVX512_BF16());
 
     private final int code;
 

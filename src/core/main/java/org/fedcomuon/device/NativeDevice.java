@@ -308,23 +308,22 @@ final class NativeDevice implements Device, StreamTriad {
         int blocks = what.blocks().size();
         MemorySegment context = context();
         calls.check(
-                FedComuonNative.fcm_newton_schulz_small_workspace(
-                        context, clients, what.table(), blocks, answer, calls.error()),
-                "fcm_newton_schulz_small_workspace");
+                FedComuonNative.fcm_newton_schulz_workspace(
+                        context, clients, what.table(), blocks, what.iteration(), answer, calls.error()),
+                "fcm_newton_schulz_workspace");
         var workspace = new PreparedWorkspace(this, answer.get(ValueLayout.JAVA_LONG, 0));
         prepared(
                 workspace,
-                FedComuonNative.fcm_newton_schulz_small_prepare(
+                FedComuonNative.fcm_newton_schulz_prepare(
                         context,
                         clients,
                         what.table(),
                         blocks,
-                        what.coefficients(),
-                        what.steps(),
+                        what.iteration(),
                         workspace.memory(),
                         workspace.bytes(),
                         calls.error()),
-                "fcm_newton_schulz_small_prepare");
+                "fcm_newton_schulz_prepare");
         return new NewtonSchulzSpec.Plan(this, what, workspace);
     }
 
@@ -383,14 +382,12 @@ final class NativeDevice implements Device, StreamTriad {
             inside("momentum", block.momentumOffset(), block.rows(), block.cols(), m);
         }
         calls.check(
-                FedComuonNative.fcm_newton_schulz_small(
+                FedComuonNative.fcm_newton_schulz(
                         context(),
                         m.clients(),
                         what.table(),
                         what.blocks().size(),
-                        what.coefficients(),
-                        what.steps(),
-                        what.divisor(),
+                        what.iteration(),
                         eta,
                         at(m),
                         m.stride(),
@@ -401,7 +398,7 @@ final class NativeDevice implements Device, StreamTriad {
                         prepared.memory(),
                         prepared.bytes(),
                         calls.error()),
-                "fcm_newton_schulz_small");
+                "fcm_newton_schulz");
     }
 
     void vectorSteps(VectorStepSpec what, PreparedWorkspace prepared, Batch m, double eta, Batch w) {
@@ -451,10 +448,12 @@ final class NativeDevice implements Device, StreamTriad {
     }
 
     @Override
-    public void requirePrecision(Precision precision) {
-        if (precision != Precision.FP32 && (isHost() || !vendor().multiplies())) {
-            throw new DeviceException.Unsupported(
-                    "%s multiplies in fp32, not in %s: that takes a GPU and cuBLAS".formatted(name, precision));
+    public void requireLibrary() {
+        if (isHost()) {
+            throw new DeviceException.Unsupported("%s multiplies by its own kernels: cuBLAS takes a GPU".formatted(name));
+        }
+        if (!vendor().multiplies()) {
+            vendor().title(); // throws the reason
         }
     }
 
@@ -517,7 +516,9 @@ final class NativeDevice implements Device, StreamTriad {
                                     out.cols()));
         }
         MemorySegment context = context();
-        requirePrecision(product.precision());
+        if (product.precision() != Precision.FP32) {
+            requireLibrary();
+        }
         if (!isHost() && vendor().takes(product)) {
             vendor().multiply(product);
             return;

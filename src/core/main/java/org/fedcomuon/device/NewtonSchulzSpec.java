@@ -6,27 +6,27 @@ import java.lang.foreign.ValueLayout;
 import java.util.List;
 import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
 import org.fedcomuon.internal.bindings.fedcomuon.fcm_matrix_block;
+import org.fedcomuon.internal.bindings.fedcomuon.fcm_schulz;
 
 /**
- * The small matrices of a client and the coefficients of each step of Newton-Schulz; a {@link Plan} computes them on a
- * device. Immutable and thread-safe.
+ * The matrices of a client and the iteration of Newton-Schulz; a {@link Plan} computes it on a device, for all matrices
+ * of all clients in a few launches. Immutable and thread-safe.
  */
 public final class NewtonSchulzSpec {
     private final List<Block> blocks;
-    private final int steps;
-    private final double divisor;
     private final MemorySegment table;
-    private final MemorySegment coefficients;
+    private final MemorySegment iteration;
 
     /**
-     * @param blocks the matrices of a client, mixed shapes, each with a short side of at most {@link #longestSide}
+     * @param blocks the matrices of a client, of mixed shapes
      * @param steps one tuple per step
      * @param divisor what the input is divided by besides its norm; 1 for nothing
+     * @param restarts of the blocks in Gram form: after which steps, counted from 1 and ascending
+     * @param precision of the products
      */
-    public NewtonSchulzSpec(List<Block> blocks, List<Step> steps, double divisor) {
+    public NewtonSchulzSpec(
+            List<Block> blocks, List<Step> steps, double divisor, List<Integer> restarts, Precision precision) {
         this.blocks = List.copyOf(blocks);
-        this.steps = steps.size();
-        this.divisor = divisor;
         Arena arena = Arena.ofAuto();
         table = fcm_matrix_block.allocateArray(Math.max(1, blocks.size()), arena);
         for (int i = 0; i < blocks.size(); i++) {
@@ -38,17 +38,34 @@ public final class NewtonSchulzSpec {
             fcm_matrix_block.o_offset(entry, block.resultOffset());
             fcm_matrix_block.w_offset(entry, block.weightOffset());
             fcm_matrix_block.scale(entry, block.scale());
+            fcm_matrix_block.gram(entry, block.gram() ? 1 : 0);
         }
-        coefficients = arena.allocate(ValueLayout.JAVA_DOUBLE, Math.max(1, 3L * steps.size()));
+        MemorySegment coefficients = arena.allocate(ValueLayout.JAVA_DOUBLE, Math.max(1, 3L * steps.size()));
         for (int i = 0; i < steps.size(); i++) {
             Step step = steps.get(i);
             coefficients.setAtIndex(ValueLayout.JAVA_DOUBLE, 3L * i, step.a());
             coefficients.setAtIndex(ValueLayout.JAVA_DOUBLE, 3L * i + 1, step.b());
             coefficients.setAtIndex(ValueLayout.JAVA_DOUBLE, 3L * i + 2, step.c());
         }
+        iteration = fcm_schulz.allocate(arena);
+        fcm_schulz.coefficients(iteration, coefficients);
+        fcm_schulz.steps(iteration, steps.size());
+        fcm_schulz.divisor(iteration, divisor);
+        fcm_schulz.restarts(
+                iteration,
+                arena.allocateFrom(
+                        ValueLayout.JAVA_LONG,
+                        restarts.stream().mapToLong(Integer::longValue).toArray()));
+        fcm_schulz.restart_count(iteration, restarts.size());
+        fcm_schulz.precision(iteration, precision.code());
     }
 
-    /** Returns the longest short side that a small matrix may have. */
+    /** Creates one in fp32, without restarts. */
+    public NewtonSchulzSpec(List<Block> blocks, List<Step> steps, double divisor) {
+        this(blocks, steps, divisor, List.of(), Precision.FP32);
+    }
+
+    /** Returns the longest short side of the matrices whose whole iteration is one kernel. */
     public static int longestSide() {
         return FedComuonNative.FCM_SMALL_SIDE();
     }
@@ -58,20 +75,12 @@ public final class NewtonSchulzSpec {
         return blocks;
     }
 
-    int steps() {
-        return steps;
-    }
-
-    double divisor() {
-        return divisor;
-    }
-
     MemorySegment table() {
         return table;
     }
 
-    MemorySegment coefficients() {
-        return coefficients;
+    MemorySegment iteration() {
+        return iteration;
     }
 
     /**
@@ -79,8 +88,21 @@ public final class NewtonSchulzSpec {
      * momentum, the result and the weights.
      *
      * @param scale the block's learning-rate scale, 1 for none
+     * @param gram whether it iterates on the Gram matrix
      */
-    public record Block(long rows, long cols, long momentumOffset, long resultOffset, long weightOffset, double scale) {
+    public record Block(
+            long rows,
+            long cols,
+            long momentumOffset,
+            long resultOffset,
+            long weightOffset,
+            double scale,
+            boolean gram) {
+        /** Creates one that iterates on the matrix itself. */
+        public Block(long rows, long cols, long momentumOffset, long resultOffset, long weightOffset, double scale) {
+            this(rows, cols, momentumOffset, resultOffset, weightOffset, scale, false);
+        }
+
         /** Returns a block at the same offset in the momentum, the result and the weights, without a scale. */
         public static Block at(long offset, long rows, long cols) {
             return new Block(rows, cols, offset, offset, offset, 1.0);

@@ -35,23 +35,31 @@ abstract class AbstractPlan implements Orthogonalizer.Plan {
     }
 
     /** Called before any workspace is allocated. */
-    static void requirePrecision(Device device, ElementType type, Precision precision) {
-        device.requirePrecision(precision);
+    static void requireFp32(ElementType type, Precision precision) {
         if (type == ElementType.FLOAT64 && precision != Precision.FP32) {
             throw new IllegalArgumentException("%s is for float32; float64 is computed as it is".formatted(precision));
         }
     }
 
-    /** Returns the suffix of a name; empty for the default. */
-    static String inWords(Precision precision) {
-        return precision == Precision.FP32 ? "" : " in " + precision;
+    /**
+     * Refuses products that a device does not have; called before any workspace is allocated. The precision of kernels
+     * is checked when they are planned.
+     */
+    static void requireProducts(Device device, Orthogonalizer.Products products) {
+        if (products == Orthogonalizer.Products.CUBLAS) {
+            device.requireLibrary();
+        }
     }
 
-    /** Returns how a plan computes products, for its path. */
-    final String products(Precision precision) {
-        return device.isHost()
-                ? "symmetric products"
-                : "products by %s in %s".formatted(device.multipliesBy(), precision);
+    /** Returns the suffix of a name; empty for the defaults. */
+    static String inWords(Precision precision, Orthogonalizer.Products products) {
+        return (precision == Precision.FP32 ? "" : " in " + precision)
+                + (products == Orthogonalizer.Products.KERNELS ? "" : " by " + products);
+    }
+
+    /** Returns how a library computes products, for its path. */
+    final String productsBy(Precision precision) {
+        return "products by %s in %s".formatted(device.multipliesBy(), precision);
     }
 
     final long size() {

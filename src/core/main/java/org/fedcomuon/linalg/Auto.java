@@ -15,9 +15,10 @@ import org.slf4j.LoggerFactory;
  * {@code fedcomuon bench exact-vs-ns} has no shape where that is faster than five steps, and it gives another factor
  * than these coefficients. To iterate until convergence, though, the exact one is faster from squares of side 512 on.
  *
- * @param precision of the products of large matrices
+ * @param precision of the products
+ * @param products what multiplies large matrices
  */
-public record Auto(Coefficients coefficients, Precision precision) implements Orthogonalizer {
+public record Auto(Coefficients coefficients, Precision precision, Products products) implements Orthogonalizer {
     /**
      * How many times as long as wide. The suite finds the Gram form level at 4/3 and ahead at 3/2; it squares the
      * condition number, though, which has to pay.
@@ -26,6 +27,11 @@ public record Auto(Coefficients coefficients, Precision precision) implements Or
 
     private static final Logger LOG = LoggerFactory.getLogger(Orthogonalizer.class);
 
+    /** Creates one that computes by our kernels. */
+    public Auto(Coefficients coefficients, Precision precision) {
+        this(coefficients, precision, Products.KERNELS);
+    }
+
     /** Creates one that computes in fp32. */
     public Auto(Coefficients coefficients) {
         this(coefficients, Precision.FP32);
@@ -33,7 +39,7 @@ public record Auto(Coefficients coefficients, Precision precision) implements Or
 
     @Override
     public String name() {
-        return "auto " + coefficients + AbstractPlan.inWords(precision);
+        return "auto " + coefficients + AbstractPlan.inWords(precision, products);
     }
 
     /** Returns the orthogonalizer that {@link #plan} will use. */
@@ -42,7 +48,9 @@ public record Auto(Coefficients coefficients, Precision precision) implements Or
         boolean gram = type == ElementType.FLOAT32
                 && side > NewtonSchulzSpec.longestSide()
                 && Math.max(rows, cols) >= GRAM_FROM * side;
-        return gram ? new GramNewtonSchulz(coefficients, precision) : new NewtonSchulz(coefficients, precision);
+        return gram
+                ? new GramNewtonSchulz(coefficients, precision, products)
+                : new NewtonSchulz(coefficients, precision, products);
     }
 
     @Override

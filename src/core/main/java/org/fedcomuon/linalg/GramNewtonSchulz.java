@@ -17,8 +17,10 @@ import org.fedcomuon.device.Precision;
  *
  * @param restarts after which steps, counted from 1 and ascending
  * @param precision of the products
+ * @param products what multiplies
  */
-public record GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts, Precision precision)
+public record GramNewtonSchulz(
+        Coefficients coefficients, List<Integer> restarts, Precision precision, Products products)
         implements Orthogonalizer {
     /** The number of steps that rounding allows between two restarts in single precision. */
     public static final int LONGEST_RUN = 3;
@@ -39,12 +41,17 @@ public record GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts
 
     /** Creates one that computes in fp32. */
     public GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts) {
-        this(coefficients, restarts, Precision.FP32);
+        this(coefficients, restarts, Precision.FP32, Products.KERNELS);
     }
 
     /** Creates one with a restart after step 2 and every three steps from there. */
+    public GramNewtonSchulz(Coefficients coefficients, Precision precision, Products products) {
+        this(coefficients, usualRestarts(coefficients.steps().size()), precision, products);
+    }
+
+    /** Creates the same that computes by our kernels. */
     public GramNewtonSchulz(Coefficients coefficients, Precision precision) {
-        this(coefficients, usualRestarts(coefficients.steps().size()), precision);
+        this(coefficients, precision, Products.KERNELS);
     }
 
     /** Creates the same in fp32. */
@@ -69,7 +76,7 @@ public record GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts
 
     @Override
     public String name() {
-        return "gram " + coefficients + AbstractPlan.inWords(precision);
+        return "gram " + coefficients + AbstractPlan.inWords(precision, products);
     }
 
     @Override
@@ -77,10 +84,13 @@ public record GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts
         if (type != ElementType.FLOAT32) {
             throw new IllegalArgumentException("the Gram form is for float32; exact and newton-schulz take float64");
         }
-        AbstractPlan.requirePrecision(device, type, precision);
-        return new Squares(device, count, rows, cols, scale);
+        AbstractPlan.requireProducts(device, products);
+        return products == Products.CUBLAS
+                ? new Squares(device, count, rows, cols, scale)
+                : new OneCall(device, count, rows, cols, scale, coefficients, restarts, precision, true);
     }
 
+    /** The products by a library. */
     private final class Squares extends DirectionPlan {
         private final List<MatrixBatch> rooms;
         // The parts of the workspaces that a call uses, according to its number of clients.
@@ -168,7 +178,7 @@ public record GramNewtonSchulz(Coefficients coefficients, List<Integer> restarts
 
         @Override
         public String path() {
-            return "Gram form, " + products(precision);
+            return "Gram form, " + productsBy(precision);
         }
     }
 }

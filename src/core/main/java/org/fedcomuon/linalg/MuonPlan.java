@@ -9,13 +9,14 @@ import org.fedcomuon.device.Device;
 import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.NewtonSchulzSpec;
+import org.fedcomuon.device.Precision;
 import org.jspecify.annotations.Nullable;
 
 /**
  * An {@link Orthogonalizer} prepared for all matrices of a model, of mixed shapes and for a maximal number of clients.
- * Where the iteration allows it, all small matrices of all clients are done in one kernel call; the largest, such as
- * word embeddings, are done for some clients at a time, so that the workspace stays small. Not thread-safe; confined to
- * the device thread.
+ * Newton-Schulz by our kernels is one call for all matrices of all clients. By other ways, matrices are done shape by
+ * shape, and the largest, such as word embeddings, for some clients at a time, so that the workspace stays small. Not
+ * thread-safe; confined to the device thread.
  */
 public final class MuonPlan implements AutoCloseable {
     /** Elements of a shape that are worked on at once: enough to fill any device, 64 MB of each buffer. */
@@ -23,9 +24,12 @@ public final class MuonPlan implements AutoCloseable {
 
     private record Single(NewtonSchulzSpec.Block where, Orthogonalizer.Plan plan, int atATime) {}
 
+    /** What all matrices that share a call have in common. */
+    private record Iteration(Coefficients coefficients, List<Integer> restarts, Precision precision) {}
+
     private final Device device;
     private final int clients;
-    private NewtonSchulzSpec.@Nullable Plan small;
+    private NewtonSchulzSpec.@Nullable Plan together;
     private final List<Single> singles = new ArrayList<>();
     private final Map<List<Long>, Orthogonalizer.Plan> plans =
             new LinkedHashMap<>(); // one per shape: blocks take turns in its workspace
@@ -39,38 +43,52 @@ public final class MuonPlan implements AutoCloseable {
             long atOnce) {
         this.device = device;
         this.clients = clients;
-        AbstractPlan.requirePrecision(device, ElementType.FLOAT32, orthogonalizer.precision());
-        @Nullable
-        Coefficients coefficients = switch (orthogonalizer) {
-            case Auto auto -> auto.coefficients();
-            case NewtonSchulz schulz -> schulz.coefficients();
-            case ExactSvd exact -> null;
-            case GramNewtonSchulz gram -> null;
-        };
-        var together = new ArrayList<NewtonSchulzSpec.Block>();
+        var shared = new ArrayList<NewtonSchulzSpec.Block>();
+        @Nullable Iteration iteration = null;
         for (NewtonSchulzSpec.Block block : blocks) {
-            if (coefficients != null && Math.min(block.rows(), block.cols()) <= NewtonSchulzSpec.longestSide()) {
-                together.add(new NewtonSchulzSpec.Block(
-                        block.rows(),
-                        block.cols(),
-                        block.momentumOffset(),
-                        block.resultOffset(),
-                        block.weightOffset(),
-                        block.scale() * scale.scale(block.rows(), block.cols())));
-            } else {
+            Orthogonalizer picked = orthogonalizer instanceof Auto auto
+                    ? auto.pick(
+                            Math.toIntExact(block.rows()), Math.toIntExact(block.cols()), ElementType.FLOAT32)
+                    : orthogonalizer;
+            @Nullable Iteration own = iteration(picked, block);
+            if (own == null) {
                 int atATime = together(clients, block.rows(), block.cols(), atOnce);
-                singles.add(new Single(block, plan(orthogonalizer, atATime, block, scale), atATime));
+                singles.add(new Single(block, plan(picked, atATime, block, scale), atATime));
+                continue;
             }
+            iteration = iteration == null || iteration.restarts().isEmpty() ? own : iteration;
+            shared.add(new NewtonSchulzSpec.Block(
+                    block.rows(),
+                    block.cols(),
+                    block.momentumOffset(),
+                    block.resultOffset(),
+                    block.weightOffset(),
+                    block.scale() * scale.scale(block.rows(), block.cols()),
+                    picked instanceof GramNewtonSchulz));
         }
-        if (coefficients != null && !together.isEmpty()) {
-            var all = new NewtonSchulzSpec(together, coefficients.steps(), coefficients.divisor());
+        if (iteration != null) {
+            Coefficients coefficients = iteration.coefficients();
+            var all = new NewtonSchulzSpec(
+                    shared, coefficients.steps(), coefficients.divisor(), iteration.restarts(), iteration.precision());
             try {
-                small = device.plan(all, clients);
+                together = device.plan(all, clients);
             } catch (RuntimeException e) {
                 close();
                 throw e;
             }
         }
+    }
+
+    /** Returns the iteration of a matrix that shares a call with others; null if it does not. */
+    private static @Nullable Iteration iteration(Orthogonalizer picked, NewtonSchulzSpec.Block block) {
+        boolean small = Math.min(block.rows(), block.cols()) <= NewtonSchulzSpec.longestSide();
+        return switch (picked) {
+            case NewtonSchulz how when how.products() == Orthogonalizer.Products.KERNELS || small ->
+                new Iteration(how.coefficients(), List.of(), how.precision());
+            case GramNewtonSchulz how when how.products() == Orthogonalizer.Products.KERNELS ->
+                new Iteration(how.coefficients(), how.restarts(), how.precision());
+            default -> null;
+        };
     }
 
     /**
@@ -136,8 +154,8 @@ public final class MuonPlan implements AutoCloseable {
             throw new DeviceException.InvalidOperand("%s has %d clients and %s %d; up to %d were planned for"
                     .formatted(m.buffer().label(), m.clients(), w.buffer().label(), w.clients(), clients));
         }
-        if (small != null) {
-            small.step(m, eta, w);
+        if (together != null) {
+            together.step(m, eta, w);
         }
         for (Single single : singles) {
             NewtonSchulzSpec.Block where = single.where();
@@ -154,8 +172,8 @@ public final class MuonPlan implements AutoCloseable {
 
     @Override
     public void close() {
-        if (small != null) {
-            small.close();
+        if (together != null) {
+            together.close();
         }
         plans.values().forEach(Orthogonalizer.Plan::close);
         plans.clear();

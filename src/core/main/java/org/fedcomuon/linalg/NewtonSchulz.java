@@ -9,12 +9,19 @@ import org.fedcomuon.device.NewtonSchulzSpec;
 import org.fedcomuon.device.Precision;
 
 /**
- * {@code X = M / ||M||}, then {@code X = a X + b (X X^T) X + c (X X^T)^2 X} for each tuple. Small matrices go to the
- * kernel that does it all in one call, larger ones to products that use symmetry.
+ * {@code X = M / ||M||}, then {@code X = a X + b (X X^T) X + c (X X^T)^2 X} for each tuple. The iteration of a small
+ * matrix is one kernel; larger ones are products that use symmetry, those of all clients together.
  *
- * @param precision of the products of large matrices; the kernel for small ones computes in fp32 always
+ * @param precision of the products
+ * @param products what multiplies large matrices; small ones have their kernel with each
  */
-public record NewtonSchulz(Coefficients coefficients, Precision precision) implements Orthogonalizer {
+public record NewtonSchulz(Coefficients coefficients, Precision precision, Products products)
+        implements Orthogonalizer {
+    /** Creates one that computes by our kernels. */
+    public NewtonSchulz(Coefficients coefficients, Precision precision) {
+        this(coefficients, precision, Products.KERNELS);
+    }
+
     /** Creates one that computes in fp32. */
     public NewtonSchulz(Coefficients coefficients) {
         this(coefficients, Precision.FP32);
@@ -22,53 +29,23 @@ public record NewtonSchulz(Coefficients coefficients, Precision precision) imple
 
     @Override
     public String name() {
-        return "newton-schulz " + coefficients + AbstractPlan.inWords(precision);
+        return "newton-schulz " + coefficients + AbstractPlan.inWords(precision, products);
     }
 
     @Override
     public Orthogonalizer.Plan plan(Device device, int count, int rows, int cols, ElementType type, ScaleRule scale) {
-        AbstractPlan.requirePrecision(device, type, precision);
+        AbstractPlan.requireFp32(type, precision);
         if (type == ElementType.FLOAT64) {
             return new DoubleSchulz(device, count, rows, cols, scale, coefficients);
         }
-        return Math.min(rows, cols) <= NewtonSchulzSpec.longestSide()
-                ? new OneCall(device, count, rows, cols, scale, coefficients)
-                : new Products(device, count, rows, cols, scale, coefficients, precision);
+        AbstractPlan.requireProducts(device, products);
+        return products == Products.CUBLAS && Math.min(rows, cols) > NewtonSchulzSpec.longestSide()
+                ? new Multiplied(device, count, rows, cols, scale, coefficients, precision)
+                : new OneCall(device, count, rows, cols, scale, coefficients, List.of(), precision, false);
     }
 
-    /** The whole iteration of all matrices in one native call, the step fused. */
-    private static final class OneCall extends AbstractPlan {
-        private final NewtonSchulzSpec.Plan plan;
-
-        OneCall(Device device, int count, int rows, int cols, ScaleRule scale, Coefficients coefficients) {
-            super(device, count, rows, cols, ElementType.FLOAT32, scale);
-            var block = new NewtonSchulzSpec.Block(rows, cols, 0, 0, 0, scale());
-            plan = own(device.plan(
-                    new NewtonSchulzSpec(List.of(block), coefficients.steps(), coefficients.divisor()), count));
-        }
-
-        @Override
-        public void orthogonalize(Batch m, Batch o) {
-            requireShape(m);
-            requireShape(o);
-            plan.orthogonalize(m, o);
-        }
-
-        @Override
-        public void step(Batch m, double eta, Batch w) {
-            requireShape(m);
-            requireShape(w);
-            plan.step(m, eta, w);
-        }
-
-        @Override
-        public String path() {
-            return "one-call kernel";
-        }
-    }
-
-    /** Three products a step, one triangle of the two that are symmetric, sums folded in. */
-    private static final class Products extends DirectionPlan {
+    /** Three products a step by a library, sums folded in. */
+    private static final class Multiplied extends DirectionPlan {
         private final Coefficients coefficients;
         private final Precision precision;
         private final MatrixBatch roomX;
@@ -76,7 +53,7 @@ public record NewtonSchulz(Coefficients coefficients, Precision precision) imple
         private final MatrixBatch roomGram;
         private final MatrixBatch roomPoly;
 
-        Products(
+        Multiplied(
                 Device device,
                 int count,
                 int rows,
@@ -121,7 +98,7 @@ public record NewtonSchulz(Coefficients coefficients, Precision precision) imple
 
         @Override
         public String path() {
-            return products(precision);
+            return productsBy(precision);
         }
     }
 }

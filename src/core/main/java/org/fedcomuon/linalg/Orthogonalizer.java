@@ -1,10 +1,13 @@
 package org.fedcomuon.linalg;
 
+import java.util.Arrays;
+import java.util.Locale;
 import org.fedcomuon.device.Batch;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.MatrixBatch;
+import org.fedcomuon.device.NewtonSchulzSpec;
 import org.fedcomuon.device.Precision;
 
 /**
@@ -18,8 +21,34 @@ public sealed interface Orthogonalizer permits Auto, ExactSvd, GramNewtonSchulz,
     /** Returns its name in reports. */
     String name();
 
-    /** Returns the precision in which a GPU multiplies large matrices; a CPU supports {@link Precision#FP32} only. */
+    /** Returns the precision of the products. */
     Precision precision();
+
+    /** What multiplies matrices with a short side above {@link NewtonSchulzSpec#longestSide}. */
+    enum Products {
+        /** Our kernels: all matrices of all clients together, with symmetry, with the bits of a CPU in fp32. */
+        KERNELS,
+        /** cuBLAS on a GPU, matrix by matrix: to compare with. */
+        CUBLAS;
+
+        /**
+         * Returns the one of a name, such as {@code cublas}.
+         *
+         * @throws IllegalArgumentException when there is none; the message lists the names
+         */
+        public static Products parse(String name) {
+            return Arrays.stream(values())
+                    .filter(products -> products.toString().equals(name))
+                    .findFirst()
+                    .orElseThrow(() -> new IllegalArgumentException(
+                            "no products are called '%s'; there are kernels and cublas".formatted(name)));
+        }
+
+        @Override
+        public String toString() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+    }
 
     /**
      * Prepares up to {@code count} matrices of one shape on one device: selects the code to run and allocates its

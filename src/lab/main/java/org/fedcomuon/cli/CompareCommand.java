@@ -13,6 +13,7 @@ import java.util.concurrent.Callable;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.fedcomuon.device.Device;
+import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.experiment.Compare;
 import org.fedcomuon.experiment.CompareReport;
@@ -62,6 +63,14 @@ final class CompareCommand implements Callable<Integer> {
     private Path out = Path.of("runs/compare");
 
     @Option(
+            names = "--bands",
+            description = {
+                "Only print the singular values that the steps of each coefficient set leave in fp32, tf32 and bf16,",
+                "from matrices whose own are evenly spaced on a logarithmic scale from 1 / C to 1."
+            })
+    private boolean bands;
+
+    @Option(
             names = "--train",
             description = {
                 "Also train mnist-robust with each, by FedCoMuon and FedCoMuon-VR with two seeds:",
@@ -90,8 +99,12 @@ final class CompareCommand implements Callable<Integer> {
         if (seeds < 1 || iterations.orElse(1) < 1) {
             throw new UsageException("--seeds and --iterations: at least 1 is needed");
         }
-        Training.makeDirectory(out);
         PrintWriter print = spec.commandLine().getOut();
+        if (bands) {
+            printBands(parsed, print);
+            return 0;
+        }
+        Training.makeDirectory(out);
         CompareReport report;
         try (Device device = Devices.open(deviceName)) {
             report = Compare.run(device, parsed, conditions, what -> {
@@ -107,6 +120,20 @@ final class CompareCommand implements Callable<Integer> {
             train(print);
         }
         return 0;
+    }
+
+    private void printBands(List<Compare.Shape> parsed, PrintWriter print) {
+        try (Device device = Devices.open(deviceName)) {
+            for (Compare.Shape shape : parsed) {
+                for (double condition : conditions) {
+                    Compare.bands(device, shape, condition).forEach(print::println);
+                    print.println();
+                    print.flush();
+                }
+            }
+        } catch (DeviceException.Unsupported e) {
+            throw new UsageException("--bands: " + e.getMessage(), e);
+        }
     }
 
     private void train(PrintWriter print) throws IOException, InterruptedException {

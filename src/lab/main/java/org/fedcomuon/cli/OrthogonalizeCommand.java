@@ -86,8 +86,15 @@ final class OrthogonalizeCommand implements Runnable {
             names = "--precision",
             paramLabel = "P",
             defaultValue = "fp32",
-            description = "How a GPU multiplies large float32 matrices: fp32 (default), tf32 or bf16.")
+            description = "How float32 matrices are multiplied: fp32 (default), tf32 or bf16.")
     private String precision = "fp32";
+
+    @Option(
+            names = "--products",
+            paramLabel = "BY",
+            defaultValue = "kernels",
+            description = "What multiplies large matrices on a GPU: kernels (default) or cublas.")
+    private String products = "kernels";
 
     @Option(names = "--device", defaultValue = "cpu:0", description = "The device to compute on; cpu:0 by default.")
     private String deviceName = "cpu:0";
@@ -130,15 +137,16 @@ final class OrthogonalizeCommand implements Runnable {
     private Orthogonalizer orthogonalizer() {
         try {
             Coefficients set = Coefficients.parse(coefficients, steps);
-            Precision products = Precision.parse(precision);
-            if (method == Method.EXACT && products != Precision.FP32) {
-                throw new UsageException("--precision %s: exact is always fp32".formatted(products));
+            Precision wanted = Precision.parse(precision);
+            var by = Orthogonalizer.Products.parse(products);
+            if (method == Method.EXACT && wanted != Precision.FP32) {
+                throw new UsageException("--precision %s: exact is always fp32".formatted(wanted));
             }
             return switch (method) {
-                case AUTO -> new Auto(set, products);
+                case AUTO -> new Auto(set, wanted, by);
                 case EXACT -> new ExactSvd();
-                case NEWTON_SCHULZ -> new NewtonSchulz(set, products);
-                case GRAM -> new GramNewtonSchulz(set, products);
+                case NEWTON_SCHULZ -> new NewtonSchulz(set, wanted, by);
+                case GRAM -> new GramNewtonSchulz(set, wanted, by);
             };
         } catch (IllegalArgumentException e) {
             throw new UsageException(e.getMessage(), e);

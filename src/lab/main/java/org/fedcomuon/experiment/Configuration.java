@@ -88,7 +88,9 @@ public final class Configuration {
                 InitialNames.SETTING,
                 Setting.integer("schulzSteps", 1, 100).withDefault("5"),
                 Setting.oneOf("precision", List.of("fp32", "tf32", "bf16"))
-                        .withDefault(Precision.FP32.toString()), // the only precision of a CPU
+                        .withDefault(Precision.FP32.toString()),
+                Setting.oneOf("products", List.of("kernels", "cublas"))
+                        .withDefault(Orthogonalizer.Products.KERNELS.toString()),
                 Setting.oneOf("scale", List.of("none", "aspect", "rms")).withDefault("none"),
                 Setting.oneOf("vectorRule", List.of("normalized", "plain")).withDefault("normalized"),
                 Setting.notNegative("vectorRate").withDefault("1"),
@@ -469,6 +471,7 @@ public final class Configuration {
     Orthogonalizer orthogonalizer() {
         String name = text("orthogonalizer");
         Precision precision = Precision.parse(text("precision"));
+        var products = Orthogonalizer.Products.parse(text("products"));
         if (name.equals("exact")) {
             if (precision != Precision.FP32) {
                 throw new ConfigurationException("precision = %s: exact is always fp32".formatted(precision));
@@ -479,9 +482,9 @@ public final class Configuration {
         try {
             coefficients = Coefficients.parse(text("coefficients"), Optional.of(integer("schulzSteps")));
             return switch (name) {
-                case "gram" -> new GramNewtonSchulz(coefficients, precision);
-                case "auto" -> new Auto(coefficients, precision);
-                default -> new NewtonSchulz(coefficients, precision);
+                case "gram" -> new GramNewtonSchulz(coefficients, precision, products);
+                case "auto" -> new Auto(coefficients, precision, products);
+                default -> new NewtonSchulz(coefficients, precision, products);
             };
         } catch (IllegalArgumentException e) {
             throw new ConfigurationException(String.valueOf(e.getMessage()), e);

@@ -3,11 +3,12 @@ package org.fedcomuon.experiment;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.OptionalLong;
-import java.util.Set;
+import java.util.stream.LongStream;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.NewtonSchulzSpec;
 import org.fedcomuon.linalg.Auto;
@@ -83,20 +84,23 @@ record RunMemory(
     }
 
     /**
-     * Returns the memory of the plans, one per shape. Small matrices share a call with workspace for only a few of
-     * them.
+     * Returns the memory of the plans. Newton-Schulz is one call, in which small matrices need room for a few of them,
+     * and the others take turns; the exact factor has a plan for each shape.
      */
     static long directions(Muon muon, Layout layout, int clients) {
-        Set<List<Long>> shapes = new HashSet<>();
-        long floats = 0;
+        Map<List<Long>, Long> floats = new HashMap<>();
         for (NewtonSchulzSpec.Block block : muon.matrices(layout)) {
-            if (shapes.add(List.of(block.rows(), block.cols()))) {
+            floats.computeIfAbsent(List.of(block.rows(), block.cols()), _ -> {
                 int together = MuonPlan.together(clients, block.rows(), block.cols());
-                floats += workspace(
+                return workspace(
                         muon.orthogonalizer(), Math.toIntExact(block.rows()), Math.toIntExact(block.cols()), together);
-            }
+            });
         }
-        return floats * Float.BYTES;
+        LongStream each = floats.values().stream().mapToLong(Long::longValue);
+        return Float.BYTES
+                * (muon.orthogonalizer() instanceof ExactSvd
+                        ? each.sum()
+                        : each.max().orElse(0));
     }
 
     private static long workspace(Orthogonalizer orthogonalizer, int rows, int cols, int clients) {
@@ -104,12 +108,9 @@ record RunMemory(
         long side = Math.min(rows, cols);
         return switch (orthogonalizer) {
             case ExactSvd _ -> 2L * clients * size + side * (rows + cols + 1);
-            case GramNewtonSchulz _ -> clients * (2 * size + 4 * side * side) + side * side;
+            case GramNewtonSchulz _ -> clients * (2 * size + 5 * side * side);
             case NewtonSchulz _ -> side <= NewtonSchulzSpec.longestSide() ? 0 : clients * (2 * size + 2 * side * side);
-            case Auto auto ->
-                side <= NewtonSchulzSpec.longestSide()
-                        ? 0
-                        : workspace(auto.pick(rows, cols, ElementType.FLOAT32), rows, cols, clients);
+            case Auto auto -> workspace(auto.pick(rows, cols, ElementType.FLOAT32), rows, cols, clients);
         };
     }
 
