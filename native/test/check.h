@@ -83,4 +83,7 @@ inline int run(int count, char **names) {
         if (!(condition)) check::fail(__FILE__, __LINE__, #condition, __VA_ARGS__);   \
     } while (false)
 
+// For a program that uses what tests use, but is none.
+#if !defined(CHECK_WITHOUT_MAIN)
 int main(int count, char **names) { return check::run(count, names); }
+#endif

@@ -162,7 +162,18 @@ TEST(page_names_its_compiler) {
             listing.push_back(resources);
         }
     }
-    const std::string page = gate::page(listing, "13.0.1");
+    const std::string line =
+        "{\"case\": \"some, 2 x 3\", \"kernel\": \"fcm_k_some\", \"blocks\": 8, \"observed_blocks\": 2, \"instructions\": 200, \"classes\": {\"fma\": 50}, "
+        "\"active_lanes\": 0.75, \"active_lanes_fma\": 1, \"balance\": 0.5, \"shared_requests\": 1, \"bank_conflicts\": 0.25, "
+        "\"inner_loops\": {\"bank_conflicts\": 0}, \"sectors_per_request\": 4.5, \"least_sectors_per_request\": 4, "
+        "\"fma_per_shared_load\": 16, \"roofline\": {\"RTX 4090\": {\"bound_by\": \"issue\", \"share\": 0.9}, "
+        "\"H100 SXM\": {\"bound_by\": \"fma\", \"share\": 1}}}";
+    const auto profile = fcm::profile::read_profile(line);
+    const std::string page = gate::page(listing, {profile, profile}, "13.0.1");
+    const std::string row = "| some, 2 x 3 (2 of 8 blocks) | `fcm_k_some` | 200 | 25.0% | 0.0% | 0.0% | 0.0% | 75.0% | 100.0% | 50.0% | 25.0% | 0.0% | "
+                            "4.50 | 4.00 | 16.0 | 90.0% issue | 100.0% fma |\n";
+    const size_t at = page.find(row);
+    CHECK(at != std::string::npos && page.find(row, at + 1) == std::string::npos, "the profile is on the page, not once");
     CHECK(gate::compiler_of(page) == "13.0.1", "%s", gate::compiler_of(page).c_str());
     CHECK(gate::compiler_of("another page").empty(), "a compiler from nowhere");
 }

@@ -1,7 +1,7 @@
 // Checks the kernels as compiled by nvcc.
-//   kernel_gate check LISTING...                    fails if a kernel breaks a rule on one of the GPUs
-//   kernel_gate write COMPILER PAGE LISTING...      writes the page about the kernels
-//   kernel_gate compare COMPILER PAGE LISTING...    fails if the page differs from what `write` would write
+//   kernel_gate check LISTING...                            fails if a kernel breaks a rule on one of the GPUs
+//   kernel_gate write COMPILER PAGE PROFILE LISTING...      writes the page about the kernels
+//   kernel_gate compare COMPILER PAGE PROFILE LISTING...    fails if the page differs from what `write` would write
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -65,13 +65,15 @@ int run(const std::vector<std::string> &words) {
     if (words.size() >= 2 && words[0] == "check") {
         return check(gate::read_listings({words.begin() + 1, words.end()}));
     }
-    if (words.size() >= 4 && (words[0] == "write" || words[0] == "compare")) {
-        const std::string page = gate::page(gate::read_listings({words.begin() + 3, words.end()}), words[1]);
+    if (words.size() >= 5 && (words[0] == "write" || words[0] == "compare")) {
+        const std::string page = gate::page(gate::read_listings({words.begin() + 4, words.end()}),
+                                            fcm::profile::read_profiles(words[3]), words[1]);
         if (words[0] == "compare") return compare(words[2], words[1], page);
         write(words[2], page);
         return 0;
     }
-    std::printf("kernel_gate check LISTING... | write COMPILER PAGE LISTING... | compare COMPILER PAGE LISTING...\n");
+    std::printf("kernel_gate check LISTING... | write COMPILER PAGE PROFILE LISTING... | compare COMPILER PAGE PROFILE "
+                "LISTING...\n");
     return 2;
 }
 

@@ -7,6 +7,8 @@
 namespace gate {
 namespace {
 
+using fcm::profile::Profile;
+
 constexpr const char *kMadeWith = "Made with nvcc ";
 
 const char *word(Bound by) {
@@ -130,9 +132,79 @@ void times(std::ostream &out, Scale scale) {
     }
 }
 
+std::string percent(double share) { return printed("%.1f%%", 100.0 * share); }
+
+// The share of a class, or of several, in all instructions.
+double part_of(const Profile &profile, std::initializer_list<const char *> classes) {
+    double count = 0.0;
+    for (const char *name : classes) {
+        const std::string key = std::string("classes.") + name;
+        if (profile.has(key)) count += profile.number(key);
+    }
+    return count / profile.number("instructions");
+}
+
+// Of most kernels one case is enough; those of matrices depend on the sizes.
+bool is_shown(const std::vector<Profile> &profiles, size_t index) {
+    const Profile &profile = profiles[index];
+    if (profile.kernel == "fcm_k_newton_schulz" || profile.kernel == "fcm_k_products") return true;
+    for (size_t i = 0; i < index; ++i) {
+        if (profiles[i].kernel == profile.kernel) return false;
+    }
+    return true;
+}
+
+void profile_of(std::ostream &out, const std::vector<Profile> &profiles) {
+    static const char *const kGpus[] = {"RTX 4090", "H100 SXM"};
+    out << "\n## What a profiler would say\n\n"
+           "Counted without a GPU, by interpreting the PTX of nvcc in lockstep (`./fedcomuon bench kernels` prints more of it).\n"
+           "Instructions are those of PTX, issued for a warp; ptxas drops or joins some. A warp of 32 lanes executes the least\n"
+           "program counter first. Other choices of the hardware, latencies and caches are not modelled.\n\n"
+           "- **lanes**: active ones per issued instruction, as `thread_inst_executed_per_inst_executed`; and per fma or mma\n"
+           "- **balance**: fma and mma of the average warp, over those of the busiest warp of its block\n"
+           "- **conflicts**: extra wavefronts of shared memory over the least, of all accesses, and of those in innermost loops.\n"
+           "  Lanes that access 8 bytes are served by half-warps, 16 bytes by quarter-warps; a word is given to any number of lanes\n"
+           "- **sectors**: of 32 bytes, per request of global memory, and how many the requested bytes would fill\n"
+           "- **fma a load**: fma and mma instructions per load of shared memory\n"
+           "- **share**: of the peak, that the schedule allows. A multiprocessor has, in a cycle, 4 schedulers that issue an\n"
+           "  instruction (each for every fourth warp of a block), 128 lanes of fma, a wavefront of shared memory, 64 bytes from\n"
+           "  L2, and its part of fp64 and of the bandwidth (2 lanes and 3.1 bytes on an RTX 4090, 64 and 12.8 on an H100). The\n"
+           "  largest of these cycles is the bound; the share is fma or mma, or memory (every sector once), over the bound.\n\n"
+           "| case | kernel | instructions | fma, mma | shared | global | integer | lanes | of fma | balance | conflicts | inner loops |"
+           " sectors | least | fma a load";
+    for (const char *gpu : kGpus) out << " | " << gpu;
+    out << " |\n";
+    rule(out, 2, 15);
+    for (size_t i = 0; i < profiles.size(); ++i) {
+        if (!is_shown(profiles, i)) continue;
+        const Profile &profile = profiles[i];
+        const bool multiplies = part_of(profile, {"fma", "mma"}) > 0.0, shares = profile.number("shared_requests") > 0.0;
+        out << "| " << profile.title;
+        if (profile.number("observed_blocks") < profile.number("blocks")) {
+            out << " (" << amount(profile.number("observed_blocks")) << " of " << amount(profile.number("blocks")) << " blocks)";
+        }
+        out << " | `" << profile.kernel << "` | " << amount(profile.number("instructions")) << " | "
+            << percent(part_of(profile, {"fma", "mma"})) << " | " << percent(part_of(profile, {"shared"})) << " | "
+            << percent(part_of(profile, {"global"})) << " | " << percent(part_of(profile, {"integer"})) << " | "
+            << percent(profile.number("active_lanes")) << " | "
+            << (multiplies ? percent(profile.number("active_lanes_fma")) : "") << " | "
+            << (multiplies ? percent(profile.number("balance")) : "") << " | "
+            << (shares ? percent(profile.number("bank_conflicts")) : "") << " | "
+            << (shares ? percent(profile.number("inner_loops.bank_conflicts")) : "") << " | "
+            << printed("%.2f", profile.number("sectors_per_request")) << " | "
+            << printed("%.2f", profile.number("least_sectors_per_request")) << " | "
+            << (multiplies && shares ? printed("%.1f", profile.number("fma_per_shared_load")) : "");
+        for (const char *gpu : kGpus) {
+            const std::string roofline = std::string("roofline.") + gpu;
+            out << " | " << percent(profile.number(roofline + ".share")) << " " << profile.words.at(roofline + ".bound_by");
+        }
+        out << " |\n";
+    }
+}
+
 }  // namespace
 
-std::string page(const std::vector<Resources> &listing, const std::string &compiler) {
+std::string page(const std::vector<Resources> &listing, const std::vector<Profile> &profiles, const std::string &compiler) {
     std::ostringstream out;
     out << "# The CUDA kernels\n\n"
            "Generated: `cmake --build --preset cpu --target kernel_table`. "
@@ -144,6 +216,7 @@ std::string page(const std::vector<Resources> &listing, const std::string &compi
            "by itself are not in it.\n\n";
     devices(out);
     resources(out, listing);
+    profile_of(out, profiles);
     work(out);
     out << "\n## The least time, in microseconds\n\n"
            "With what it is bound by: m memory, f fp32, d fp64, l the longest task, which one SM does alone.\n\n"

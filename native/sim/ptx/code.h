@@ -25,6 +25,24 @@ struct Instruction {
     int64_t number = 0;
 };
 
+// The operands of cp.async, from the registers of a thread.
+struct CopyOperands {
+    static constexpr uint32_t kBytesMask = 0xff, kIgnores = 0x100;
+
+    explicit CopyOperands(const Instruction &instruction) : i(instruction) {}
+
+    unsigned bytes() const { return i.slot[5] & kBytesMask; }
+    uint64_t to(const uint64_t *registers) const { return (registers[i.slot[0]] + registers[i.slot[1]]) & 0xffffffff; }
+    uint64_t from(const uint64_t *registers) const { return registers[i.slot[2]] + registers[i.slot[3]]; }
+    // The bytes that are read; the others become zeros.
+    uint64_t read(const uint64_t *registers) const {
+        const uint64_t operand = registers[i.slot[4]];
+        return (i.slot[5] & kIgnores) == 0 ? operand : operand != 0 ? 0 : bytes();
+    }
+
+    const Instruction &i;
+};
+
 enum class Special : uint8_t {
     tid_x, tid_y, tid_z, ntid_x, ntid_y, ntid_z, ctaid_x, ctaid_y, ctaid_z, nctaid_x, nctaid_y, nctaid_z,
     laneid, warpid, nwarpid, lanemask_eq, lanemask_lt, lanemask_le, lanemask_gt, lanemask_ge,
@@ -82,6 +100,9 @@ struct Function {
     unsigned line = 0;
     std::vector<Instruction> code;
     std::vector<Line> lines;  // one per instruction
+    // For profiles, one per instruction: the opcode of a statement at its last instruction, "@" or "@!" at its guard, and
+    // nothing at what else it was decoded to.
+    std::vector<std::string> opcodes;
     // The initial image of a frame: unwritten registers, and constants.
     std::vector<uint64_t> image;
     std::vector<SpecialSlot> specials;

@@ -163,6 +163,13 @@ private:
             d.fail("an instruction that this interpreter does not know");
         }
         if (guarded) function_.code[before].number = static_cast<int64_t>(builder_.position() - before - 1);
+        name(before, guarded ? statement.guard_negated ? "@!" : "@" : "", statement.opcode);
+    }
+
+    void name(size_t first, const std::string &guard, const std::string &opcode) {
+        function_.opcodes.resize(builder_.position());
+        if (!guard.empty()) function_.opcodes[first] = guard;
+        function_.opcodes.back() = opcode;
     }
 
     void branch(Decoding &d, const Statement &statement, bool guarded, uint32_t guard) {
@@ -171,6 +178,7 @@ private:
         d.expect_operands(1);
         jumps_.push_back({builder_.position(), d.operand(0).name, statement.line.ptx});
         d.emit(!guarded ? jump : statement.guard_negated ? jump_unless : jump_if, {guard});
+        name(builder_.position() - 1, "", statement.opcode);
     }
 
     bool control(Decoding &d) {

@@ -10,8 +10,6 @@ namespace fcm::ptx {
 
 namespace {
 
-constexpr uint32_t kBytesMask = 0xff, kIgnores = 0x100;
-
 // Reads any number of bytes up to 16 in accesses that the race detector knows: powers of two, aligned to their size.
 void read_source(Thread &t, const Instruction &i, uint64_t address, Copy &copy) {
     Region &region = t.block->regions->find(i.extra, address, copy.read);
@@ -33,11 +31,10 @@ void read_source(Thread &t, const Instruction &i, uint64_t address, Copy &copy) 
 
 void begin_copy(Thread &t, const Instruction &i) {
     t.spend_turn();
-    const uint64_t to = (t.registers[i.slot[0]] + t.registers[i.slot[1]]) & 0xffffffff;
-    const uint64_t from = t.registers[i.slot[2]] + t.registers[i.slot[3]];
-    const unsigned bytes = i.slot[5] & kBytesMask;
-    const uint64_t operand = t.registers[i.slot[4]];
-    const uint64_t read = (i.slot[5] & kIgnores) == 0 ? operand : operand != 0 ? 0 : bytes;
+    const CopyOperands operands(i);
+    const uint64_t to = operands.to(t.registers), from = operands.from(t.registers);
+    const unsigned bytes = operands.bytes();
+    const uint64_t read = operands.read(t.registers);
     if (read > bytes) {
         throw Mistake("copies " + std::to_string(bytes) + " bytes, but wants to read " + std::to_string(read));
     }
@@ -92,7 +89,7 @@ void copy(Decoding &d) {
     uint32_t read = d.function().constant(bytes);
     if (last == 4) {
         const bool ignores = is_predicate(d, d.operand(3));
-        if (ignores) style |= kIgnores;
+        if (ignores) style |= CopyOperands::kIgnores;
         read = ignores ? d.predicate(d.operand(3)) : d.source(3, kWord);
     }
     const uint32_t to_offset = d.function().constant(static_cast<uint64_t>(to.offset));

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "decode.h"
+#include "observer.h"
 #include "parser.h"
 #include "scheduler.h"
 #include "shared_memory.h"
@@ -208,11 +209,17 @@ uint64_t Program::launch(const Launch &launch, const Memory &memory) {
         t.position = position_of(i, launch.block);
     }
     uint64_t instructions = 0;
+    if (launch.observer != nullptr) launch.observer->begin(launch, kernel);
     for (const uint32_t number : block_order(launch.grid.count(), launch.order)) {
+        const Observer::Plan plan =
+            launch.observer == nullptr ? Observer::Plan::run : launch.observer->begin_block(number);
+        if (plan == Observer::Plan::leave_out) continue;
         shared.begin_block();
         start_block(block, launch, number, shared.static_bytes());
-        instructions += Scheduler(block, launch.order).run();
+        Scheduler scheduler(block, launch.order);
+        instructions += plan == Observer::Plan::observe ? scheduler.run_in_step(*launch.observer) : scheduler.run();
     }
+    if (launch.observer != nullptr) launch.observer->end();
     return instructions;
 }
 

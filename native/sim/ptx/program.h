@@ -17,6 +17,8 @@
 
 namespace fcm::ptx {
 
+class Observer;
+
 struct Argument {
     const void *data;
     size_t bytes;
@@ -29,6 +31,7 @@ struct Launch {
     std::vector<Argument> arguments;
     Order order;
     int64_t most_jumps = int64_t(1) << 28;  // backward jumps per thread
+    Observer *observer = nullptr;           // of a profile
 };
 
 class Program {

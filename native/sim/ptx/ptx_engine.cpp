@@ -1,6 +1,7 @@
 #include "ptx_engine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <sstream>
 
@@ -12,6 +13,8 @@ namespace cudasim {
 namespace {
 
 namespace ptx = fcm::ptx;
+
+std::atomic<ptx::Observer *> observer{nullptr};
 
 class MappedMemory : public ptx::Memory {
 public:
@@ -60,6 +63,7 @@ public:
         launch.block = {block.x, block.y, block.z};
         launch.shared_bytes = shared_bytes;
         launch.order = order_;
+        launch.observer = observer;
         for (int i = 0; i < arg_count; ++i) {
             launch.arguments.push_back({static_cast<const unsigned char *>(args) + arg_offsets[i], arg_sizes[i]});
         }
@@ -78,6 +82,8 @@ private:
 };
 
 }  // namespace
+
+void observe_launches(ptx::Observer *now) { observer = now; }
 
 std::unique_ptr<Engine> make_ptx_engine(const std::vector<std::string> &ptx_files) {
     return std::make_unique<PtxEngine>(ptx_files);

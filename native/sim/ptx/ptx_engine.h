@@ -7,7 +7,15 @@
 
 #include "engine.h"
 
+namespace fcm::ptx {
+class Observer;
+}
+
 namespace cudasim {
+
+// From now on every launch that is interpreted is observed; null ends that. The observer is called by the thread that runs
+// the launch. Exported for programs that profile kernels.
+CUDASIM_API void observe_launches(fcm::ptx::Observer *observer);
 
 // Throws std::runtime_error that names the file and line of anything that cannot be read. The order of threads is read from
 // the environment.

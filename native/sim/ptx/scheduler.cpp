@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <functional>
+
+#include "observer.h"
 
 #include "matrix.h"
 
@@ -75,28 +78,85 @@ uint64_t Scheduler::run() {
         last_ = index;
         Thread &t = block_.threads[index];
         run_thread(t);
-        switch (t.state) {
-            case State::running:
-            case State::preempted: break;
-            case State::exited:
-                set_ready(index, false);
-                --live_;
-                exited(t);
-                try_barrier();
-                break;
-            case State::barrier:
-                set_ready(index, false);
-                ++at_barrier_;
-                try_barrier();
-                break;
-            case State::collective:
-                set_ready(index, false);
-                check_mask(t);
-                try_collective(t);
-                break;
-        }
+        stopped(t);
     }
     return instructions_;
+}
+
+// After a thread has run: what its state means for others.
+void Scheduler::stopped(Thread &t) {
+    switch (t.state) {
+        case State::running:
+        case State::preempted: break;
+        case State::exited:
+            set_ready(t.index, false);
+            --live_;
+            exited(t);
+            try_barrier();
+            break;
+        case State::barrier:
+            set_ready(t.index, false);
+            ++at_barrier_;
+            try_barrier();
+            break;
+        case State::collective:
+            set_ready(t.index, false);
+            check_mask(t);
+            try_collective(t);
+            break;
+    }
+}
+
+uint64_t Scheduler::run_in_step(Observer &observer) {
+    const auto warps = static_cast<uint32_t>((block_.threads.size() + 31) / 32);
+    while (live_ > 0) {
+        bool moved = false;
+        for (uint32_t warp = 0; warp < warps; ++warp) {
+            for (int64_t i = 0; i < kLongTurn && step(warp, observer); ++i) moved = true;
+        }
+        if (!moved) stuck();
+    }
+    observer.end_block();
+    return instructions_;
+}
+
+// One instruction of a warp; false if none of its lanes can go on.
+bool Scheduler::step(uint32_t warp, Observer &observer) {
+    Thread *const first = &block_.threads[warp * 32];
+    const unsigned count = lanes(*first);
+    Issue issue;
+    size_t depth = 0;
+    for (unsigned k = 0; k < count; ++k) {
+        const Thread &t = first[k];
+        if (t.state != State::running && t.state != State::preempted) continue;
+        const size_t deep = t.frames.size();
+        if (issue.active != 0 && deep == depth && t.next == issue.at) {
+            issue.active |= 1u << k;
+        } else if (issue.active == 0 || deep > depth || (deep == depth && std::less<>()(t.next, issue.at))) {
+            issue.active = 1u << k;
+            issue.at = t.next;
+            issue.function = t.frames.back().function;
+            depth = deep;
+        }
+    }
+    if (issue.active == 0) return false;
+    issue.warp = warp;
+    issue.threads = first;
+    observer.issue(issue);
+    for (uint32_t left = issue.active; left != 0; left &= left - 1) {
+        Thread &t = first[__builtin_ctz(left)];
+        t.state = State::running;
+        t.turns = kLongTurn;
+        const Instruction &i = *t.next++;
+        try {
+            i.run(t, i);
+        } catch (const Mistake &mistake) {
+            fault(t, t.next[-1], mistake.what());
+        }
+        ++instructions_;
+        stopped(t);
+    }
+    return true;
 }
 
 void Scheduler::run_thread(Thread &t) {

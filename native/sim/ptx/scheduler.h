@@ -10,6 +10,8 @@
 
 namespace fcm::ptx {
 
+class Observer;
+
 enum class BarrierVote : uint32_t { none, count, all, any };
 
 class Scheduler {
@@ -19,10 +21,17 @@ public:
     // All threads of the block have been started. Returns the number of instructions executed; throws Fault.
     uint64_t run();
 
+    // The same in lockstep, for a profile: of a warp, the lanes with the deepest call and then the least program counter
+    // execute one instruction together. So lanes that took different branches meet again where the code does, if it is laid
+    // out in the order of its execution, as nvcc does.
+    uint64_t run_in_step(Observer &observer);
+
 private:
     size_t choose();
     int64_t turns();
     void run_thread(Thread &t);
+    void stopped(Thread &t);
+    bool step(uint32_t warp, Observer &observer);
     void exited(Thread &t);
     void check_mask(const Thread &t) const;
     void try_collective(Thread &t);

@@ -39,7 +39,9 @@ public final class BenchCommand implements Subcommand {
         /** Not part of all, because it starts processes of other engines. */
         cluster,
         /** Not part of all, because it measures nothing. */
-        gpu_model;
+        gpu_model,
+        /** Not part of all, because it measures nothing. */
+        kernels;
 
         /** Whether it measures the device that is named, whatever its kind. */
         boolean isForAnyDevice() {
@@ -112,6 +114,13 @@ public final class BenchCommand implements Subcommand {
             throw new UsageException("--small is not an option of bench %s".formatted(suite));
         }
         PrintWriter out = spec.commandLine().getOut();
+        if (!table.isEmpty() && suite == Suite.kernels) {
+            String text = KernelsSuite.table(table);
+            into.ifPresentOrElse(
+                    file -> BenchFile.replaceTable(file, text, Optional.of(suite.toString())), () -> out.print(text));
+            out.flush();
+            return;
+        }
         if (!table.isEmpty()) {
             Optional<String> one = suite == Suite.all ? Optional.empty() : Optional.of(suite.toString());
             List<BenchTable.Run> runs = table.stream().map(BenchFile::read).toList();
@@ -130,6 +139,10 @@ public final class BenchCommand implements Subcommand {
         }
         if (suite == Suite.gpu_model) {
             GpuModelSuite.run(out, json);
+            return;
+        }
+        if (suite == Suite.kernels) {
+            KernelsSuite.run(out, spec.commandLine().getErr(), json);
             return;
         }
         Progress progress = Progress.ofTurns(spec.commandLine().getErr());

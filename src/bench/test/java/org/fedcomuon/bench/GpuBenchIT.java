@@ -158,7 +158,7 @@ class GpuBenchIT {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"scale", "ffi", "cluster", "gpu-model"})
+    @ValueSource(strings = {"scale", "ffi", "cluster", "gpu-model", "kernels"})
     void suitesOfTheCpuAreRefused(String suite) {
         assertThatThrownBy(() -> bench(suite, "--device", DEVICE))
                 .isInstanceOf(UsageException.class)
