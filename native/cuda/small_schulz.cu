@@ -9,6 +9,8 @@
 
 using fcm::kThreads;
 
+// At most 128 registers: they hold the sums of a thread and the next operands, and two blocks with matrices that are small enough
+// share a multiprocessor, so that one computes while the other waits at a barrier or for global memory.
 extern "C" __global__ void __launch_bounds__(kThreads, 2) fcm_k_newton_schulz(fcm::Schulz s) {
     SHARED_DYN(float, shared);
     auto &head = *reinterpret_cast<fcm::Head *>(shared);
@@ -69,7 +71,8 @@ SmallSchulzPlan small_schulz_plan(const fcm_context *context, int64_t clients, c
         const Level level = level_of(shape, shared_floats_of(context));
         plan.stream_stride =
             std::max(plan.stream_stride, parts_of(stream_floats(shape, level), kLineFloats) * kLineFloats);
-        plan.shared_bytes = std::max(plan.shared_bytes, (kHead + shared_floats(shape, level, shared_floats_of(context))) * kFloat);
+        const int64_t floats = kHead + shared_floats(shape, level, shared_floats_of(context));
+        plan.shared_bytes = std::max(plan.shared_bytes, floats * kFloat);
     }
     // The registers allow two blocks of threads per multiprocessor.
     plan.grid = std::min(clients * plan.matrices, int64_t{2} * context->multiprocessors);

@@ -162,8 +162,8 @@ __device__ __forceinline__ Work work_of(const Schulz &s, float *shared) {
     return work;
 }
 
-// The index of the thread, read again wherever it is used: otherwise nvcc derives from it, at the beginning, what every phase needs
-// for every side, and keeps all that in registers.
+// The index of the thread, read again wherever it is used: otherwise nvcc derives from it, at the beginning, what every phase
+// needs for every side, and keeps all that in registers.
 __device__ __forceinline__ int thread_index() {
 #if defined(__CUDA_ARCH__)
     int index;
@@ -489,8 +489,8 @@ __device__ __forceinline__ void add_product(float (&sum)[R][kColumns<P>], const 
     }
 }
 
-// Y = a Y + Y B for R rows of each group, which are stored in place or to `far`; of `count` rows in all, which may be less, unless
-// R is kMostRows. Returns whether a value left the range of float.
+// Y = a Y + Y B for R rows of each group, which are stored in place or to `far`; of `count` rows in all, which may be less,
+// unless R is kMostRows. Returns whether a value left the range of float.
 template <int P, int R, Level L>
 __device__ __forceinline__ bool update_rows(const Work &work, const Patch &patch, float *y, float *far, int count, float a) {
     constexpr int C = kColumns<P>;
