@@ -217,6 +217,20 @@ __device__ __forceinline__ void store_near(float *to, const float (&value)[N]) {
     }
 }
 
+// The same to the workspace. nvcc divides a store of four floats that were computed one by one into four stores.
+template <int N>
+__device__ __forceinline__ void store_far(float *to, const float (&value)[N]) {
+#if defined(__CUDA_ARCH__)
+    if constexpr (N == 4) {
+        asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "f"(value[0]), "f"(value[1]),
+                     "f"(value[2]), "f"(value[3])
+                     : "memory");
+        return;
+    }
+#endif
+    store_near<N>(to, value);
+}
+
 // ---- Streams ----
 
 // Calls copy(row, col) for all vectors of `count` rows, neighbouring ones by neighbouring threads; col is their first column.
@@ -527,7 +541,11 @@ __device__ __forceinline__ bool update_rows(const Work &work, const Patch &patch
             value[j] = fmaf(a, value[j], sum[r][j]);
             bad = bad || not_finite(value[j]);
         }
-        store_near<C>(L == kResident ? y + row * kPitch + patch.col : far + row * work.shape.width + patch.col, value);
+        if constexpr (L == kResident) {
+            store_near<C>(y + row * kPitch + patch.col, value);
+        } else {
+            store_far<C>(far + row * work.shape.width + patch.col, value);
+        }
     }
     return bad;
 }

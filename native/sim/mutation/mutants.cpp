@@ -9,7 +9,6 @@ const std::vector<std::string> kTopK = {"top_k_of_ties", "top_k_of_different_mag
 const std::vector<std::string> kSmallSchulz = {"newton_schulz_of_mixed_shapes", "newton_schulz_of_a_tall_matrix"};
 const std::vector<std::string> kLongSchulz = {"newton_schulz_of_long_sides"};
 const std::vector<std::string> kSides = {"newton_schulz_of_sides_around_each_tiling"};
-const std::vector<std::string> kStreams = {"newton_schulz_of_streams"};
 
 // The GPU with the least shared memory, where matrices are streamed.
 constexpr int kSmallShared = 75;
@@ -347,8 +346,8 @@ std::vector<Mutant> make() {
     small("schulz-panel-place", "a panel of the Gram matrix is multiplied with the first columns of Y",
           "add_product<P, R>(sum, y + first, offset,", "add_product<P, R>(sum, y + 0 * first, offset,", Engine::kSource,
           kLongSchulz, kSmallShared);
-    small("schulz-vector-turn", "the vector after the last of a row is that of the same row",
-          "            vector -= vectors;\n            ++row;\n", "            vector -= vectors;\n", Engine::kSource, kStreams);
+    small("schulz-vector-turn", "two threads copy the same vector of a row",
+          "            vector -= vectors;\n            ++row;\n", "            vector -= vectors;\n", Engine::kPtx, kLongSchulz);
     small("schulz-range-alone", "each thread decides for itself whether the result is in range",
           "const bool in_range = __syncthreads_or(bad ? 1 : 0) == 0;", "const bool in_range = !bad;", Engine::kSource,
           {"newton_schulz_that_leaves_the_range"});
