@@ -18,7 +18,8 @@ __device__ __forceinline__ const ProductEntry &product_at(const Products &p, int
     return p.listed == nullptr ? p.single : p.listed[entry_at(p.listed, p.count, &ProductEntry::first_tile, tile)];
 }
 
-// Where a tile of a client's product reads and writes.
+// Where a tile of a client's product reads and writes. In shared memory, because keeping it would occupy registers that the sums
+// need.
 struct TileWork {
     Factor a;
     Factor b;
@@ -32,162 +33,22 @@ struct TileWork {
     int64_t cols;
     int64_t top;
     int64_t left;
+    unsigned *flag;  // may be null
     bool symmetric;
 };
 
-// Where a patch of 4 x 4 elements belongs, and whether it is a whole one, so that it moves in vectors.
-struct PatchPlace {
-    int64_t row;
-    int64_t col;
-    bool whole;
-};
-
-// Stores a patch, and of a symmetric result the mirror image.
-__device__ __forceinline__ void store_patch(const TileWork &t, float *out, const PatchPlace &at,
-                                            const float (&value)[kPatch][kPatch]) {
-    // The elements below the diagonal are mirror images; they occur in tiles on the diagonal only.
-    if (at.whole && (!t.symmetric || t.top != t.left)) {
-#pragma unroll
-        for (int i = 0; i < kPatch; ++i) store<kPatch>(out + (at.row + i) * t.cols + at.col, value[i]);
-        if (!t.symmetric) return;
-#pragma unroll
-        for (int j = 0; j < kPatch; ++j) {
-            const float mirror[kPatch] = {value[0][j], value[1][j], value[2][j], value[3][j]};
-            store<kPatch>(out + (at.col + j) * t.cols + at.row, mirror);
-        }
-        return;
-    }
-#pragma unroll
-    for (int i = 0; i < kPatch; ++i) {
-#pragma unroll
-        for (int j = 0; j < kPatch; ++j) {
-            const int64_t r = at.row + i;
-            const int64_t c = at.col + j;
-            if (r >= t.rows || c >= t.cols || (t.symmetric && c < r)) continue;
-            out[r * t.cols + c] = value[i][j];
-            if (t.symmetric) out[c * t.cols + r] = value[i][j];
-        }
-    }
-}
-
-// value = base_factor base + product_factor sum; returns whether a value is not finite.
-__device__ __forceinline__ bool finish_patch(const TileWork &t, const PatchPlace &at, float (&value)[kPatch][kPatch]) {
-    bool bad = false;
-#pragma unroll
-    for (int i = 0; i < kPatch; ++i) {
-        float from[kPatch] = {};
-        const float *base = t.base == nullptr ? nullptr : t.base + (at.row + i) * t.cols + at.col;
-        if (base != nullptr && at.whole) {
-            load<kPatch>(base, from);
-        } else if (base != nullptr) {
-#pragma unroll
-            for (int j = 0; j < kPatch; ++j) {
-                if (at.row + i < t.rows && at.col + j < t.cols) from[j] = base[j];
-            }
-        }
-#pragma unroll
-        for (int j = 0; j < kPatch; ++j) {
-            const float product = t.product_factor * value[i][j];
-            value[i][j] = t.base == nullptr ? product : fmaf(t.base_factor, from[j], product);
-            bad = bad || (not_finite(value[i][j]) && at.row + i < t.rows && at.col + j < t.cols);
-        }
-    }
-    return bad;
-}
-
-// Stores the patches of a thread; returns whether a value is not finite.
-template <int P, int Q>
-__device__ __forceinline__ bool store_patches(const TileWork &t, const float (&sum)[P * kPatch][Q * kPatch], int row, int col) {
-    bool bad = false;
-    const bool aligned = t.cols % kPatch == 0 && is_vector_aligned(t.out) && is_vector_aligned(t.base) && is_vector_aligned(t.also);
-#pragma unroll
-    for (int p = 0; p < P; ++p) {
-#pragma unroll
-        for (int q = 0; q < Q; ++q) {
-            PatchPlace at{t.top + row + p * kHalfTile, t.left + col + q * kHalfTile, false};
-            if (at.row >= t.rows || at.col >= t.cols) continue;
-            at.whole = aligned && at.row + kPatch <= t.rows && at.col + kPatch <= t.cols;
-            float value[kPatch][kPatch];
-#pragma unroll
-            for (int i = 0; i < kPatch; ++i) {
-#pragma unroll
-                for (int j = 0; j < kPatch; ++j) value[i][j] = sum[p * kPatch + i][q * kPatch + j];
-            }
-            bad = finish_patch(t, at, value) || bad;
-            store_patch(t, t.out, at, value);
-            if (t.also == nullptr) continue;
-#pragma unroll
-            for (int i = 0; i < kPatch; ++i) {
-#pragma unroll
-                for (int j = 0; j < kPatch; ++j) {
-                    if (at.row + i == at.col + j) value[i][j] += t.diagonal;
-                }
-            }
-            store_patch(t, t.also, at, value);
-        }
-    }
-    return bad;
-}
-
-template <int P, int Q>
-__device__ __forceinline__ bool product_tile(const TileWork &t, Slice (&a)[2], Slice (&b)[2]) {
-    const int row = patch_row();
-    const int col = patch_col();
-    float sum[P * kPatch][Q * kPatch] = {};
-    const int64_t depth = t.a.depth;
-    fetch_slice(a[0], t.a, t.top, P * kHalfTile, 0);
-    fetch_slice(b[0], t.b, t.left, Q * kHalfTile, 0);
-    commit_copies();
-    int now = 0;
-#pragma unroll 1
-    for (int64_t k = 0; k < depth; k += kSlice) {
-        if (k + kSlice < depth) {
-            fetch_slice(a[1 - now], t.a, t.top, P * kHalfTile, k + kSlice);
-            fetch_slice(b[1 - now], t.b, t.left, Q * kHalfTile, k + kSlice);
-            commit_copies();
-            wait_copies<1>();
-        } else {
-            wait_copies<0>();
-        }
-        __syncthreads();
-        // What follows the last element is skipped, because adding zeros would turn a sum of -0 into 0.
-        add_slice<P, Q>(sum, a[now], b[now], depth - k < kSlice ? static_cast<int>(depth - k) : kSlice, row, col);
-        __syncthreads();
-        now = 1 - now;
-    }
-    return store_patches<P, Q>(t, sum, row, col);
-}
-
-__device__ __forceinline__ bool any_tile(const TileWork &t, Slice (&a)[2], Slice (&b)[2]) {
-    const bool high = t.rows - t.top > kHalfTile;
-    const bool wide = t.cols - t.left > kHalfTile;
-    if (high && wide) return product_tile<2, 2>(t, a, b);
-    if (high) return product_tile<2, 1>(t, a, b);
-    if (wide) return product_tile<1, 2>(t, a, b);
-    return product_tile<1, 1>(t, a, b);
-}
-
-}  // namespace fcm
-
-using fcm::kThreads;
-
-extern "C" __global__ void __launch_bounds__(kThreads, 2) fcm_k_products(const FCM_GRID_CONSTANT fcm::Products p) {
-    SHARED(__align__(16) fcm::Slice, a_slices, [2]);
-    SHARED(__align__(16) fcm::Slice, b_slices, [2]);
-    if (p.status->ticket <= p.stop_from) return;
-    for (int64_t task = blockIdx.x; task < p.clients * p.tiles; task += gridDim.x) {
-        const fcm::ProductEntry &entry = fcm::product_at(p, task / p.clients);
-        // The tiles of a matrix follow each other, because they share its rows and columns.
-        const int64_t local = task - entry.first_tile * p.clients;
-        const int64_t client = local / entry.tiles;
-        const int64_t tile = local - client * entry.tiles;
-        const int64_t across = fcm::parts_of(entry.cols, fcm::kTile);
-        int64_t row = tile / across;
-        int64_t col = tile - row * across;
-        if (entry.symmetric != 0) fcm::triangle_place(tile, across, row, col);
-        float *out = p.out + client * p.out_stride;
-        const fcm::TileWork work{
-            {p.a + client * p.a_stride + entry.a, entry.a_row, entry.a_col, entry.rows, entry.depth},
+__device__ __forceinline__ TileWork tile_of(const Products &p, int64_t task) {
+    const ProductEntry &entry = product_at(p, task / p.clients);
+    // The tiles of a matrix follow each other, because they share its rows and columns.
+    const int64_t local = task - entry.first_tile * p.clients;
+    const int64_t client = local / entry.tiles;
+    const int64_t tile = local - client * entry.tiles;
+    const int64_t across = parts_of(entry.cols, kTile);
+    int64_t row = tile / across;
+    int64_t col = tile - row * across;
+    if (entry.symmetric != 0) triangle_place(tile, across, row, col);
+    float *out = p.out + client * p.out_stride;
+    return {{p.a + client * p.a_stride + entry.a, entry.a_row, entry.a_col, entry.rows, entry.depth},
             {p.b + client * p.b_stride + entry.b, entry.b_col, entry.b_row, entry.cols, entry.depth},
             entry.base < 0 ? nullptr : p.base + client * p.base_stride + entry.base,
             out + entry.out,
@@ -197,11 +58,134 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2) fcm_k_products(const F
             entry.diagonal,
             entry.rows,
             entry.cols,
-            row * fcm::kTile,
-            col * fcm::kTile,
+            row * kTile,
+            col * kTile,
+            entry.matrix < 0 ? nullptr : p.flags + client * p.flag_stride + entry.matrix,
             entry.symmetric != 0};
-        const bool bad = fcm::any_tile(work, a_slices, b_slices);
-        if (bad && entry.matrix >= 0) atomicExch(p.flags + client * p.flag_stride + entry.matrix, 1u);
+}
+
+// value = base_factor base + product_factor sum for a quarter of a tile that is staged, and stores it. Threads run along the rows,
+// so that memory is accessed in whole sectors wherever the matrix begins. Returns whether a value is not finite.
+__device__ __forceinline__ bool store_quarter(const TileWork &t, Stage &stage, int64_t top, int64_t left) {
+    bool bad = false;
+    const int rows = t.rows - top < kHalfTile ? static_cast<int>(t.rows - top) : kHalfTile;
+    const int cols = t.cols - left < kHalfTile ? static_cast<int>(t.cols - left) : kHalfTile;
+#pragma unroll 1
+    for (int e = static_cast<int>(threadIdx.x); e < rows * kHalfTile; e += kThreads) {
+        const int i = e / kHalfTile;
+        const int j = e % kHalfTile;
+        const int64_t row = top + i;
+        const int64_t col = left + j;
+        // Of a symmetric result, the elements below the diagonal are mirror images.
+        if (j >= cols || (t.symmetric && col < row)) continue;
+        const int64_t at = row * t.cols + col;
+        float value = t.product_factor * stage[i][j];
+        if (t.base != nullptr) value = fmaf(t.base_factor, t.base[at], value);
+        bad = bad || not_finite(value);
+        t.out[at] = value;
+        stage[i][j] = value;
+        if (t.also != nullptr) t.also[at] = row == col ? value + t.diagonal : value;
+    }
+    if (!t.symmetric) return bad;
+    __syncthreads();
+    // A warp takes 8 rows of 4 columns: one sector of each column, from 32 different banks.
+#pragma unroll 1
+    for (int e = static_cast<int>(threadIdx.x); e < kHalfTile * ((cols + 3) / 4 * 4); e += kThreads) {
+        const int i = e % 8 + e / 32 % (kHalfTile / 8) * 8;
+        const int j = e / 8 % 4 + e / (4 * kHalfTile) * 4;
+        const int64_t row = top + i;
+        const int64_t col = left + j;
+        if (i >= rows || j >= cols || col <= row) continue;
+        t.out[col * t.cols + row] = stage[i][j];
+        if (t.also != nullptr) t.also[col * t.cols + row] = stage[i][j];
+    }
+    return bad;
+}
+
+// Stores the patches of all threads, a quarter of the tile at a time; returns whether a value of this thread's is not finite.
+template <int P, int Q>
+__device__ __forceinline__ bool store_tile(const TileWork &t, Stage &stage, const float (&sum)[P * kPatch][Q * kPatch]) {
+    bool bad = false;
+#pragma unroll
+    for (int p = 0; p < P; ++p) {
+#pragma unroll
+        for (int q = 0; q < Q; ++q) {
+#pragma unroll
+            for (int i = 0; i < kPatch; ++i) {
+                const float row[kPatch] = {sum[p * kPatch + i][q * kPatch], sum[p * kPatch + i][q * kPatch + 1],
+                                           sum[p * kPatch + i][q * kPatch + 2], sum[p * kPatch + i][q * kPatch + 3]};
+                store<kPatch>(&stage[patch_row() + i][patch_col()], row);
+            }
+            __syncthreads();
+            // The rounded edges of a triangle lie below the diagonal.
+            bad = store_quarter(t, stage, t.top + p * kHalfTile, t.left + q * kHalfTile) || bad;
+            __syncthreads();
+        }
+    }
+    return bad;
+}
+
+// What a block keeps in shared memory: slices of the factors, then the result.
+union TileRoom {
+    struct {
+        Slice a[2];
+        Slice b[2];
+    } slices;
+    Stage stage;
+};
+
+template <int P, int Q>
+__device__ __forceinline__ bool product_tile(const TileWork &t, TileRoom &room) {
+    float sum[P * kPatch][Q * kPatch] = {};
+    auto &a = room.slices.a;
+    auto &b = room.slices.b;
+    fetch_slice(a[0], t.a, t.top, P * kHalfTile, 0);
+    fetch_slice(b[0], t.b, t.left, Q * kHalfTile, 0);
+    commit_copies();
+    int now = 0;
+#pragma unroll 1
+    for (int64_t k = 0; k < t.a.depth; k += kSlice) {
+        if (k + kSlice < t.a.depth) {
+            fetch_slice(a[1 - now], t.a, t.top, P * kHalfTile, k + kSlice);
+            fetch_slice(b[1 - now], t.b, t.left, Q * kHalfTile, k + kSlice);
+            commit_copies();
+            wait_copies<1>();
+        } else {
+            wait_copies<0>();
+        }
+        __syncthreads();
+        // What follows the last element is skipped, because adding zeros would turn a sum of -0 into 0.
+        add_slice<P, Q>(sum, a[now], b[now], t.a.depth - k < kSlice ? static_cast<int>(t.a.depth - k) : kSlice, patch_row(),
+                        patch_col());
+        __syncthreads();
+        now = 1 - now;
+    }
+    return store_tile<P, Q>(t, room.stage, sum);
+}
+
+__device__ __forceinline__ bool any_tile(const TileWork &t, TileRoom &room) {
+    const bool high = t.rows - t.top > kHalfTile;
+    const bool wide = t.cols - t.left > kHalfTile;
+    if (high && wide) return product_tile<2, 2>(t, room);
+    if (high) return product_tile<2, 1>(t, room);
+    if (wide) return product_tile<1, 2>(t, room);
+    return product_tile<1, 1>(t, room);
+}
+
+}  // namespace fcm
+
+using fcm::kThreads;
+
+extern "C" __global__ void __launch_bounds__(kThreads, 2) fcm_k_products(const FCM_GRID_CONSTANT fcm::Products p) {
+    SHARED(__align__(16) fcm::TileRoom, room, [1]);
+    SHARED(fcm::TileWork, work, [1]);
+    if (p.status->ticket <= p.stop_from) return;
+    for (int64_t task = blockIdx.x; task < p.clients * p.tiles; task += gridDim.x) {
+        if (threadIdx.x == 0) work[0] = fcm::tile_of(p, task);
+        __syncthreads();
+        const bool bad = fcm::any_tile(work[0], room[0]);
+        if (bad && work[0].flag != nullptr) atomicExch(work[0].flag, 1u);
+        __syncthreads();  // everybody is done with this tile
     }
 }
 

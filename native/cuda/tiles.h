@@ -23,6 +23,7 @@ constexpr int kAcross = kHalfTile / kPatch;  // threads along each side
 static_assert(kAcross * kAcross == kThreads, "each thread has a patch of half a tile");
 
 using Slice = float[kSlice][kTile + kTilePad];
+using Stage = float[kHalfTile][kHalfTile + kTilePad];  // a quarter of the result, on its way to memory
 
 // The tiles of the upper triangle, row by row: their number, and the position of tile `t`.
 __host__ __device__ inline int64_t triangle(int64_t side) { return side % 2 == 0 ? side / 2 * (side + 1) : (side + 1) / 2 * side; }

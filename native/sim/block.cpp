@@ -271,6 +271,10 @@ uint64_t Block::warp_meet(const Warp::Call &call) {
     return warp.result(lane);
 }
 
+void Block::not_aligned(const char *instruction, int over, int bytes, int line) {
+    fault("%s at line %d: the address of a row is %d more than a multiple of %d", instruction, line, over, bytes);
+}
+
 // No thread can continue, and not all are at the same barrier.
 void Block::stalled() {
     for (size_t number = 0; number < warps_.size(); ++number) {
@@ -353,6 +357,11 @@ int barrier(BarrierKind kind, int predicate, const char *file, int line) {
 
 uint64_t warp_meet(WarpKind kind, unsigned mask, uint64_t value, int operand, int width, const char *file, int line) {
     return block_of(name_of(kind)).warp_meet({kind, mask, width, file, line, value, operand});
+}
+
+void not_aligned(const char *instruction, const void *address, int bytes, int line) {
+    const auto over = static_cast<int>(reinterpret_cast<uintptr_t>(address) % static_cast<uintptr_t>(bytes));
+    block_of(instruction).not_aligned(instruction, over, bytes, line);
 }
 
 }  // namespace detail

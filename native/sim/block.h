@@ -57,6 +57,7 @@ class Block {
     // ---- From within a kernel ----
     int barrier(BarrierKind kind, int predicate, const char *file, int line);
     uint64_t warp_meet(const Warp::Call &call);
+    [[noreturn]] void not_aligned(const char *instruction, int over, int bytes, int line);
     void *shared_static(const void *site, const char *name, size_t bytes, size_t alignment);
     void *shared_dynamic() const { return shared_.dynamic(); }
     // Ends the block with this message; the remaining threads never continue.

@@ -1,8 +1,14 @@
 #include "settings.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <stdexcept>
+#include <system_error>
+#include <vector>
 
 namespace cudasim {
 
@@ -22,6 +28,31 @@ const Architecture *architecture(int number) {
         if (a.number == number) return &a;
     }
     return nullptr;
+}
+
+// The architecture that the first PTX file is made for, 0 if there is none; what is wrong with the files is reported by the
+// interpreter, which reads them all.
+int ptx_target(const std::string &paths) {
+    namespace fs = std::filesystem;
+    std::error_code ignored;
+    std::istringstream list(paths);
+    for (std::string path; std::getline(list, path, ':');) {
+        std::vector<fs::path> files;
+        if (fs::is_directory(path, ignored)) {
+            for (const auto &entry : fs::directory_iterator(path, ignored)) files.push_back(entry.path());
+        } else {
+            files.emplace_back(path);
+        }
+        for (const fs::path &file : files) {
+            if (file.extension() != ".ptx") continue;
+            std::ifstream in(file);
+            for (std::string line; std::getline(in, line);) {
+                int number = 0;
+                if (std::sscanf(line.c_str(), ".target sm_%d", &number) == 1) return number;
+            }
+        }
+    }
+    return 0;
 }
 
 class Variable {
@@ -85,6 +116,21 @@ void read_order(Settings &settings) {
     }
 }
 
+// A GPU cannot run PTX for a newer one. And the host code chooses kernels by the compute capability: a GPU of 80 or later must
+// not be given PTX that lacks what such a GPU has.
+void fit_ptx(Settings &settings, const Variable &arch) {
+    const int target = ptx_target(settings.ptx_paths);
+    if (arch.set()) {
+        if (settings.arch < target) throw arch.wrong("at least " + std::to_string(target) + ", as the PTX is");
+        return;
+    }
+    if (target == 0 || (target >= 80 && target <= settings.arch)) return;
+    for (const Architecture &a : kArchitectures) {
+        settings.arch = a.number;
+        if (a.number >= target) break;
+    }
+}
+
 }  // namespace
 
 size_t Settings::most_shared() const { return architecture(arch)->most_shared; }
@@ -103,6 +149,7 @@ Settings Settings::from_environment() {
     settings.threads = static_cast<int>(Variable("THREADS").number(1, 256, settings.threads));
     settings.ptx = Variable("ENGINE").is_second("source", "ptx");
     settings.ptx_paths = Variable("PTX").text();
+    if (settings.ptx) fit_ptx(settings, arch);
     settings.protect = !Variable("PROTECT").is_second("on", "off");
     settings.poison = !Variable("POISON").is_second("on", "off");
     settings.peers = !Variable("PEERS").is_second("on", "off");

@@ -1,5 +1,7 @@
 #include "warp.h"
 
+#include <cstring>
+
 namespace cudasim {
 
 namespace {
@@ -23,6 +25,7 @@ const char *name_of(WarpKind kind) {
         case WarpKind::ballot: return "__ballot_sync";
         case WarpKind::any: return "__any_sync";
         case WarpKind::all: return "__all_sync";
+        case WarpKind::gather: return "ldmatrix or mma";
     }
     return "?";
 }
@@ -71,6 +74,16 @@ bool Warp::arrive(int lane, const Call &call, unsigned existing, unsigned exited
 }
 
 void Warp::meet(const Call &call) {
+    if (call.kind == WarpKind::gather) {
+        // Every lane waits, so that the words are still on its stack.
+        for (int lane = 0; lane < warpSize; ++lane) {
+            const Call &from = calls_[lane];
+            std::memcpy(gathered_[lane], reinterpret_cast<const void *>(from.value), static_cast<size_t>(from.operand) * 4);
+            results_[lane] = reinterpret_cast<uint64_t>(&gathered_[0]);
+        }
+        waiting_ = 0;
+        return;
+    }
     unsigned votes = 0;
     for (unsigned lanes = call.mask; lanes != 0; lanes &= lanes - 1) {
         const int lane = first_of(lanes);

@@ -50,6 +50,7 @@ class Warp {
     unsigned waiting_ = 0;
     Call calls_[warpSize] = {};
     uint64_t results_[warpSize] = {};
+    detail::Gathered gathered_[warpSize] = {};
 };
 
 }  // namespace cudasim

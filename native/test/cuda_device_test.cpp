@@ -663,6 +663,28 @@ TEST(multiply_of_each_layout) {
     }
 }
 
+// A block of threads takes several tiles one after the other.
+TEST(multiply_of_more_tiles_than_a_launch_has_blocks) {
+    if (interpreted()) return;
+    Both both;
+    Random random(33);
+    constexpr int64_t kClients = 66000;
+    Floats a(kClients, 2), b(kClients, 2), out(kClients, 1);
+    a.fill(random);
+    b.fill(random);
+    out.fill(random);
+    const auto call = [&](Side &side, fcm_error *error) {
+        int64_t bytes = 0;
+        ok(fcm_multiply_workspace(side.context(), kClients, 1, 1, 2, &bytes, error), *error);
+        const float *to_a = side.put(a);
+        const float *to_b = side.put(b);
+        float *to_out = side.put(out);
+        return fcm_multiply(side.context(), kClients, 1, 1, 2, 0, 1.0, to_a, a.stride(), 2, 1, to_b, b.stride(), 1, 1, 0.0,
+                            nullptr, 0, to_out, out.stride(), side.room(bytes), bytes, error);
+    };
+    both.same("many products", call, a, b, out);
+}
+
 // ---- Newton-Schulz ----
 
 namespace {

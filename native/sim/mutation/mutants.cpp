@@ -220,7 +220,7 @@ std::vector<Mutant> make() {
          {"rearrange_of_each_layout"}, true});
 
     // ---- Products ----
-    const std::vector<std::string> kProducts = {"products_of_a_table"};
+    const std::vector<std::string> kLarge = {"newton_schulz_of_any_size_has_the_bits_of_the_cpu"};
     const std::vector<std::string> kMultiply = {"multiply_of_each_layout"};
     add({"slice-barrier", "products: a slice is used before it is there",
          {{"products.cu",
@@ -234,35 +234,80 @@ std::vector<Mutant> make() {
         now = 1 - now;)",
            "        now = 1 - now;"}},
          "products.cu", Engine::kPtx, kMultiply});
+    // Before sm_80 a copy is a load and a store, whose race is one of ordinary accesses.
+    add({"slice-barrier-again-75", "the same, on a GPU without asynchronous copies",
+         {{"products.cu",
+           R"(        __syncthreads();
+        now = 1 - now;)",
+           "        now = 1 - now;"}},
+         "products.cu", Engine::kPtx, kMultiply, false, 75});
+    add({"slice-wait", "products: the copies of a slice are not waited for",
+         {{"products.cu", "            wait_copies<1>();\n", ""}}, "products.cu", Engine::kPtx, kMultiply});
+    add({"slice-wait-last", "products: the copies of the last slice are not waited for",
+         {{"products.cu", "            wait_copies<0>();\n", "            wait_copies<1>();\n"}}, "products.cu", Engine::kPtx, kMultiply});
+    add({"slice-wait-late", "products: the last copies are waited for after the barrier",
+         {{"products.cu",
+           R"(            wait_copies<0>();
+        }
+        __syncthreads();)",
+           R"(        }
+        __syncthreads();
+        if (k + kSlice >= depth) wait_copies<0>();)"}},
+         "products.cu", Engine::kPtx, kMultiply});
+    add({"slice-commit", "products: the copies of a slice are in the group of the next",
+         {{"products.cu",
+           R"(    commit_copies();
+    int now = 0;)",
+           "    int now = 0;"}},
+         "products.cu", Engine::kPtx, kMultiply});
     add({"slice-stale", "products: the buffers of the pair are not exchanged", {{"products.cu", "        now = 1 - now;\n", ""}},
-         "products.cu", Engine::kSource, kProducts});
-    add({"product-mirror", "products: the mirror image of a vector is written to the column of the first",
-         {{"products.cu", "t.out + (first_col + j) * t.cols + first_row, mirror", "t.out + first_col * t.cols + first_row + 0 * j, mirror"}},
-         "products.cu", Engine::kSource, kProducts});
-    add({"product-mirror-diagonal", "products: on the diagonal the mirror image is not written",
-         {{"products.cu", "if (t.symmetric) t.out[c * t.cols + r] = value[i][j];", ""}}, "products.cu", Engine::kSource,
-         kMultiply});
-    add({"triangle-off", "products: the triangle has a tile too many",
+         "products.cu", Engine::kSource, kLarge});
+    add({"stage-barrier", "products: mirror images are stored before the results are there",
+         {{"products.cu",
+           R"(    __syncthreads();
+    // A warp takes)",
+           "    // A warp takes"}},
+         "products.cu", Engine::kPtx, kMultiply});
+    add({"stage-barrier-again", "products: the next quarter is staged while some still store this one",
+         {{"products.cu",
+           R"(t.left + q * kHalfTile) || bad;
+            __syncthreads();)",
+           "t.left + q * kHalfTile) || bad;"}},
+         "products.cu", Engine::kPtx, kMultiply});
+    add({"product-mirror", "products: four columns of mirror images are stored to one",
+         {{"products.cu", "t.out[col * t.cols + row] = stage[i][j];", "t.out[(col - j % 4) * t.cols + row] = stage[i][j];"}},
+         "products.cu", Engine::kSource, kLarge});
+    add({"product-mirror-diagonal", "products: in tiles on the diagonal the mirror image is not written",
+         {{"products.cu", "j >= cols || col <= row) continue;", "j >= cols || col <= row || t.top == t.left) continue;"}},
+         "products.cu", Engine::kSource, kMultiply});
+    add({"triangle-off", "products: the triangle begins a tile too late",
          {{"tiles.h", "while (row > 0 && row * side - row * (row - 1) / 2 > t) --row;", "++t;"}}, "products.cu",
-         Engine::kSource, kProducts});
+         Engine::kSource, kLarge});
     add({"half-tile", "products: the second patch of a thread is beside the first",
          {{"tiles.h", "load<kPatch>(&b[d][col + q * kHalfTile], cols[q]);", "load<kPatch>(&b[d][col + q * kPatch], cols[q]);"}},
-         "products.cu", Engine::kSource, kProducts});
-    add({"edge-tile", "products: a tile of half the height is taken for a whole one's width",
-         {{"products.cu", "if (wide) return product_tile<1, 2>(t, a, b);", "if (wide) return product_tile<1, 1>(t, a, b);"}},
-         "products.cu", Engine::kSource, kProducts});
+         "products.cu", Engine::kSource, kLarge});
+    add({"edge-tile", "products: a tile of half the height is taken for one of half the width too",
+         {{"products.cu", "if (wide) return product_tile<1, 2>(t, room);", "if (wide) return product_tile<1, 1>(t, room);"}},
+         "products.cu", Engine::kSource, kLarge});
     add({"product-entry", "products: the first tile of a product is taken for the last of the one before",
-         {{"products.cu", "if (p.listed[middle].first_tile <= tile) {", "if (p.listed[middle].first_tile < tile) {"}},
-         "products.cu", Engine::kSource, kProducts});
+         {{"sums.h", "if (entries[middle].*first <= position) {", "if (entries[middle].*first < position) {"}},
+         "products.cu", Engine::kSource, kLarge});
     add({"depth-tail", "products: the whole slice is used where less is left",
-         {{"products.cu", "depth - k < kSlice ? static_cast<int>(depth - k) : kSlice, row, col", "kSlice, row, col"}},
-         "products.cu", Engine::kSource, kProducts});
+         {{"products.cu", "t.a.depth - k < kSlice ? static_cast<int>(t.a.depth - k) : kSlice, patch_row(),", "kSlice, patch_row(),"}},
+         "products.cu", Engine::kSource, kLarge});
     add({"slice-lane", "products: lanes of a transposed copy take one element twice",
-         {{"tiles.h", "one(e % 8 + e / 32 % 2 * 8,", "one(e % 8 + e / 64 % 2 * 8,"}}, "products.cu",
-         Engine::kSource, kProducts});
-    add({"product-unnamed", "products: a result out of range is named after the first client",
-         {{"products.cu", "check.found(p.of + client * p.of_stride + what.of_offset)", "check.found(p.of + what.of_offset)"}},
-         "products.cu", Engine::kSource, {"products_name_what_is_out_of_range"}});
+         {{"tiles.h", "one(e % 8 + e / 32 % 2 * 8,", "one(e % 8 + e / 64 % 2 * 8,"}}, "products.cu", Engine::kSource, kLarge});
+    add({"product-diagonal", "products: the second result is the first",
+         {{"products.cu", "row == col ? value + t.diagonal : value", "value"}}, "products.cu", Engine::kSource, kLarge});
+    add({"product-flag", "products: a result out of range is that of the first client",
+         {{"products.cu", "p.flags + client * p.flag_stride + entry.matrix", "p.flags + entry.matrix"}}, "products.cu",
+         Engine::kSource, {"newton_schulz_of_a_large_matrix_that_leaves_the_range"}});
+    add({"large-flag", "large matrices: what left the range before is never stepped again",
+         {{"large_schulz.cu", "        if (c.first == 0) s.flags[c.client * s.count + c.number] = 0;\n", ""}}, "large_schulz.cu",
+         Engine::kSource, kLarge});
+    add({"large-chunk", "large matrices: the chunks of a matrix are taken for those of the one before",
+         {{"large_schulz.cu", "(chunk - matrix.first_chunk) * kChunk", "chunk * kChunk"}}, "large_schulz.cu", Engine::kSource,
+         kLarge});
 
     // ---- Newton-Schulz ----
     const Edit overwritten_too_early = {"small_schulz.h", "        __syncthreads();  // everybody has read what is overwritten now\n", ""};

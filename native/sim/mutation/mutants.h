@@ -28,7 +28,7 @@ struct Mutant {
     std::vector<std::string> tests;  // of cuda_device_test
     // Grids of three blocks, so that each block has several tasks; results do not depend on the grid.
     bool few_blocks = false;
-    int arch = 89;
+    int arch = 89;  // of the GPU, and by it of the PTX: asynchronous copies and tensor cores exist since 80
     bool host_too = false;  // the host code is part of the bug that the interpreter has to detect
 };
 

@@ -88,7 +88,7 @@ class Proof {
         for (const auto &[ground, mutant] : different) {
             trials.emplace_back([this, mutant = mutant, ground = ground, name = "ground-" + std::to_string(number++)] {
                 Build build = host(*mutant);
-                if (mutant->engine == Engine::kPtx) build = workshop_.build_ptx(name, {}, mutant->unit, build);
+                if (mutant->engine == Engine::kPtx) build = workshop_.build_ptx(name, {}, mutant->unit, build, mutant->arch);
                 const Trial trial = workshop_.try_orders(name, build, *mutant);
                 if (!trial.outcome.succeeded()) {
                     throw std::runtime_error("false alarm, " + ground + ", order " + trial.order + ":\n" +
@@ -106,7 +106,7 @@ class Proof {
         Build build;
         if (mutant.engine == Engine::kPtx) {
             const Build own = mutant.host_too ? workshop_.build(mutant.name + "-host", edits, mutant.unit) : host(mutant);
-            build = workshop_.build_ptx(mutant.name, edits, mutant.unit, own);
+            build = workshop_.build_ptx(mutant.name, edits, mutant.unit, own, mutant.arch);
         } else {
             if (mutant.few_blocks) edits.push_back(few_blocks());
             build = workshop_.build(mutant.name, edits, mutant.unit);

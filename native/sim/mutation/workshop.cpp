@@ -86,18 +86,25 @@ Build Workshop::build(const std::string &name, const std::vector<Edit> &edits, c
 }
 
 Build Workshop::build_ptx(const std::string &name, const std::vector<Edit> &edits, const std::string &unit,
-                          const Build &host) const {
+                          const Build &host, int arch) const {
+    // The newest PTX that the GPU can run, from which the library's machine code for it is made.
+    int from = 0;
+    for (const std::string &architecture : recipe_.all("architecture")) {
+        const int number = std::stoi(architecture);
+        if (number <= arch) from = std::max(from, number);
+    }
     const std::string kernels = fs::path(unit).stem().string() + ".ptx";
     std::string ptx;
     if (!edits.empty()) {
         const fs::path here = prepare(name, edits);
         Command compile;
         compile.words = recipe_.all("nvcc");
-        compile.words.insert(compile.words.end(), {"-o", (here / kernels).string(), (here / unit).string()});
+        compile.words.insert(compile.words.end(), {"-arch=compute_" + std::to_string(from), "-o", (here / kernels).string(),
+                                                   (here / unit).string()});
         make(compile, here / "compile.log");
         ptx = (here / kernels).string();
     }
-    for (const std::string &built : recipe_.all("ptx")) {
+    for (const std::string &built : recipe_.all("ptx_" + std::to_string(from))) {
         if (!edits.empty() && fs::path(built).filename() == kernels) continue;
         ptx += (ptx.empty() ? "" : ":") + built;
     }

@@ -27,7 +27,7 @@ class Recipe {
 // A build that the tests run on.
 struct Build {
     std::string library;
-    std::string ptx;  // directory of the kernels for the interpreter; empty for the source simulator
+    std::string ptx;  // files of the kernels for the interpreter; empty for the source simulator
 };
 
 struct Trial {
@@ -41,9 +41,10 @@ class Workshop {
 
     // Builds with `edits` in `unit`; without edits, returns the existing build. `name` is a directory of its own.
     Build build(const std::string &name, const std::vector<Edit> &edits, const std::string &unit) const;
-    // The same, with the PTX of the unit in place of the unmodified one. The host code is that of `host`.
-    Build build_ptx(const std::string &name, const std::vector<Edit> &edits, const std::string &unit,
-                    const Build &host) const;
+    // The same, with the PTX of the unit in place of the unmodified one, as a GPU of the architecture runs it. The host code is
+    // that of `host`.
+    Build build_ptx(const std::string &name, const std::vector<Edit> &edits, const std::string &unit, const Build &host,
+                    int arch) const;
 
     // Runs the tests in one order after the other, until one fails.
     Trial try_orders(const std::string &name, const Build &build, const Mutant &mutant) const;

@@ -35,6 +35,18 @@ struct FrameVariable {
     uint64_t offset = 0, bytes = 0;
 };
 
+// The registers of ldmatrix or mma, which are more than an instruction has slots for.
+struct MatrixOperation {
+    bool tensor = false;      // mma: factors of tf32, otherwise bf16
+    unsigned depth = 0;       // mma: the length of the sums
+    unsigned count = 0;       // ldmatrix: the number of matrices
+    bool transposed = false;  // ldmatrix
+    bool generic = false;     // ldmatrix: the address is generic
+    uint32_t address = 0;     // ldmatrix: a slot, and an offset
+    int64_t offset = 0;
+    uint32_t d[4] = {}, a[4] = {}, b[2] = {}, c[4] = {};
+};
+
 struct Function;
 
 struct Call {
@@ -77,6 +89,7 @@ struct Function {
     std::vector<GlobalSlot> global_slots;
     std::vector<Call> calls;
     std::vector<std::vector<int64_t>> tables;  // branch targets
+    std::vector<MatrixOperation> matrices;
     uint64_t frame_bytes = 0;                  // parameters, results, arguments of calls, local variables
     std::vector<FrameVariable> parameters;     // those of an entry are in the parameter space instead
     std::vector<FrameVariable> results;

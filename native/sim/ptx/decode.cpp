@@ -57,7 +57,10 @@ void call(Thread &t, const Instruction &i) {
 }
 
 void leave(Thread &t, const Instruction &) { t.leave(); }
-void end(Thread &t, const Instruction &) { t.state = State::exited; }
+void end(Thread &t, const Instruction &) {
+    t.end_without_copies();
+    t.state = State::exited;
+}
 void trap(Thread &, const Instruction &) { throw Mistake("traps"); }
 void give_way(Thread &t, const Instruction &) { t.state = State::preempted; }
 
@@ -155,7 +158,8 @@ private:
         const size_t before = builder_.position();
         if (guarded) d.emit(statement.guard_negated ? skip_if : skip_unless, {guard});
         if (!control(d) && !decode_real(d) && !decode_whole(d) && !decode_compare(d) && !decode_convert(d) &&
-            !decode_move(d) && !decode_memory(d) && !decode_atomic(d) && !decode_collective(d)) {
+            !decode_move(d) && !decode_memory(d) && !decode_copy(d) && !decode_atomic(d) && !decode_collective(d) &&
+            !decode_matrix(d)) {
             d.fail("an instruction that this interpreter does not know");
         }
         if (guarded) function_.code[before].number = static_cast<int64_t>(builder_.position() - before - 1);

@@ -172,8 +172,35 @@ void take_roundings(Decoding &d, Style &s, bool &named) {
 
 }  // namespace
 
+namespace {
+
+// Two floats to one register, the first in the upper half.
+template <Rounding R>
+void to_brain_pair(Thread &t, const Instruction &i) {
+    const uint64_t high = conversion::to_brain(value<float>(t.registers[i.slot[1]]), R);
+    t.registers[i.slot[0]] = high << 16 | conversion::to_brain(value<float>(t.registers[i.slot[2]]), R);
+}
+
+// cvt.rn.bf16x2.f32 d, a, b
+void brain_pair(Decoding &d) {
+    const bool nearest = d.take("rn");
+    if (!nearest && !d.take("rz")) d.fail("a rounding expected");
+    const Type type = d.take_type();
+    d.finish();
+    d.expect_operands(3);
+    if (!type.is(Kind::real, 32)) d.fail("only from f32");
+    d.emit(nearest ? to_brain_pair<Rounding::nearest> : to_brain_pair<Rounding::zero>,
+           {d.target(0, kWord), d.source(1, type), d.source(2, type)});
+}
+
+}  // namespace
+
 bool decode_convert(Decoding &d) {
     if (d.opcode() != "cvt") return false;
+    if (d.take("bf16x2")) {
+        brain_pair(d);
+        return true;
+    }
     Style s;
     bool named = false;
     take_roundings(d, s, named);

@@ -121,7 +121,9 @@ bool decode_compare(Decoding &d);
 bool decode_convert(Decoding &d);
 bool decode_move(Decoding &d);
 bool decode_memory(Decoding &d);
+bool decode_copy(Decoding &d);
 bool decode_atomic(Decoding &d);
 bool decode_collective(Decoding &d);
+bool decode_matrix(Decoding &d);
 
 }  // namespace fcm::ptx

@@ -135,6 +135,8 @@ void start_block(Block &block, const Launch &launch, uint64_t number, uint64_t s
         t.accessor.pending.clear();
         t.accessor.fence.reset();
         t.waiting = Waiting();
+        t.copies.clear();
+        t.copy_groups.clear();
         const auto set = [&t](Special special, uint64_t v) { t.specials[static_cast<size_t>(special)] = v; };
         const auto set3 = [&set](Special first, const Dim &d) {
             set(first, d.x);

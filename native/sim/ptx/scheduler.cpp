@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdio>
 
+#include "matrix.h"
+
 namespace fcm::ptx {
 
 namespace {
@@ -163,10 +165,16 @@ void Scheduler::exited(Thread &t) {
 
 namespace {
 
-// Two lanes match if they execute the same kind of operation for the same lanes; their positions in the code may differ.
+bool of_matrices(Collective collective) {
+    return collective == Collective::load_matrices || collective == Collective::multiply_matrices;
+}
+
+// Two lanes match if they execute the same kind of operation for the same lanes; their positions in the code may differ,
+// except for instructions that are .aligned.
 bool together(const Thread &a, const Thread &b) {
     return a.state == State::collective && b.state == State::collective && a.waiting.mask == b.waiting.mask &&
-           a.waiting.collective == b.waiting.collective;
+           a.waiting.collective == b.waiting.collective &&
+           (!of_matrices(a.waiting.collective) || a.waiting.at == b.waiting.at);
 }
 
 }  // namespace
@@ -212,9 +220,41 @@ unsigned shuffle_from(Collective mode, unsigned lane, uint32_t b, uint32_t c, bo
 
 }  // namespace
 
+void Scheduler::finish_matrices(Thread &t) {
+    const Instruction &i = *t.waiting.at;
+    const MatrixOperation &operation = t.frames.back().function->matrices[i.extra];
+    std::array<uint64_t *, 32> registers;
+    for (unsigned k = 0; k < 32; ++k) registers[k] = lane(t, k).registers;
+    if (t.waiting.collective == Collective::multiply_matrices) {
+        multiply_matrices(operation, registers);
+    } else {
+        // A row is read by the lane that gives its address: CUDA orders the accesses of lanes one by one, and it is this lane
+        // that has to be ordered after whoever wrote the row.
+        MatrixRows rows{};
+        for (unsigned k = 0; k < 8 * operation.count; ++k) {
+            Thread &giver = lane(t, k);
+            try {
+                read_matrix_row(giver, operation, rows[k]);
+            } catch (const Mistake &mistake) {
+                fault(giver, i, mistake.what());
+            }
+        }
+        distribute_rows(operation, rows, registers);
+    }
+    for (unsigned k = 0; k < 32; ++k) {
+        Thread &other = lane(t, k);
+        other.state = State::running;
+        set_ready(other.index, true);
+    }
+}
+
 void Scheduler::finish_collective(Thread &t) {
     const uint32_t mask = t.waiting.mask;
     const Collective mode = t.waiting.collective;
+    if (of_matrices(mode)) {
+        finish_matrices(t);
+        return;
+    }
     uint32_t ballot = 0;
     for (unsigned k = 0; k < 32; ++k) {
         if ((mask >> k & 1) && lane(t, k).waiting.value != 0) ballot |= 1u << k;

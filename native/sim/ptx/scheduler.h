@@ -27,6 +27,7 @@ private:
     void check_mask(const Thread &t) const;
     void try_collective(Thread &t);
     void finish_collective(Thread &t);
+    void finish_matrices(Thread &t);
     void try_barrier();
     [[noreturn]] void stuck();
     [[noreturn]] void fault(const Thread &t, const Instruction &at, const std::string &words) const;

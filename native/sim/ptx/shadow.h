@@ -105,6 +105,14 @@ public:
         }
     }
 
+    // The last write of the byte, and its line.
+    std::pair<Stamp, uint32_t> writer(uint64_t offset) const {
+        const Page &page = pages_[offset >> kPageBits];
+        if (!page.words) return {};
+        const Word &word = page.words[(offset & ((1u << kPageBits) - 1)) >> page.shift];
+        return {word.write, word.line};
+    }
+
     // ld.global.nc: no thread, not even this one, may write there during the whole launch.
     void read_only(const Accessor &by, uint64_t offset, unsigned size);
 

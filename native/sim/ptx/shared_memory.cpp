@@ -45,21 +45,53 @@ void SharedMemory::outside(uint64_t offset, unsigned size) const {
     throw Mistake("touches " + std::to_string(size) + " bytes of shared memory at " + where);
 }
 
-void SharedMemory::not_readable(uint64_t offset, unsigned size) const {
-    if (!in_range(offset, size) || !all_somebodys(offset, size)) outside(offset, size);
-    std::string where = "offset " + std::to_string(offset);
+std::string SharedMemory::place(uint64_t offset) const {
     for (const Extents &variable : variables_) {
         if (offset >= variable.offset && offset - variable.offset < variable.bytes) {
-            where = "offset " + std::to_string(offset - variable.offset) + " of " + variable.name;
+            return "offset " + std::to_string(offset - variable.offset) + " of " + variable.name;
         }
     }
-    throw Mistake("reads " + std::to_string(size) + " bytes of shared memory at " + where +
+    return "offset " + std::to_string(offset);
+}
+
+void SharedMemory::check_pending(uint64_t offset, unsigned size, const char *does) const {
+    for (uint64_t at = offset; at < offset + size; ++at) {
+        if ((states_[at] & kPending) == 0) continue;
+        // Nobody else has been able to write there since the copy began.
+        const auto [by, line] = shadow_.writer(at);
+        throw Mistake(std::string("race: ") + does + " " + std::to_string(size) + " bytes of shared memory at " +
+            place(offset) + ", into which thread " + std::to_string(by.thread()) + " copies with cp.async in line " +
+            std::to_string(line) + ": the copy has not been waited for");
+    }
+}
+
+void SharedMemory::not_writable(uint64_t offset, unsigned size, const char *does) const {
+    if (in_range(offset, size) && all_somebodys(offset, size)) check_pending(offset, size, does);
+    outside(offset, size);
+}
+
+void SharedMemory::not_readable(uint64_t offset, unsigned size) const {
+    if (!in_range(offset, size) || !all_somebodys(offset, size)) outside(offset, size);
+    check_pending(offset, size, "reads");
+    throw Mistake("reads " + std::to_string(size) + " bytes of shared memory at " + place(offset) +
         " that nobody in the block has written");
+}
+
+void SharedMemory::begin_copy(const Accessor &by, uint64_t offset, unsigned size, unsigned line) {
+    if (!in_range(offset, size) || !all_free(offset, size)) not_writable(offset, size, "copies");
+    shadow_.write(by, offset, size, line);
+    for (uint64_t at = offset; at < offset + size; ++at) states_[at] |= kPending;
+}
+
+void SharedMemory::end_copy(const Accessor &by, uint64_t offset, unsigned size, unsigned line, const uint8_t *from) {
+    shadow_.write(by, offset, size, line);
+    std::memset(&states_[offset], kWritten, size);
+    std::memcpy(&data_[offset], from, size);
 }
 
 uint8_t *SharedMemory::strong(Accessor &by, uint64_t offset, unsigned size, bool reads, bool writes, bool acquire,
                               bool release) {
-    if (!in_range(offset, size) || !all_somebodys(offset, size)) outside(offset, size);
+    if (!in_range(offset, size) || !all_free(offset, size)) not_writable(offset, size, "uses atomically");
     if (reads && !all_written(offset, size)) not_readable(offset, size);
     shadow_.strong(by, offset, size, reads, writes, acquire, release);
     if (writes) std::memset(&states_[offset], kWritten, size);

@@ -1,5 +1,6 @@
 // Shared memory of the running block: static variables with gaps between them, then the dynamic part. It records which bytes
-// belong to a variable, and which of those have been written.
+// belong to a variable, which of those have been written, and which are the target of a copy (cp.async) that its thread has
+// not waited for: those keep their content until then, and nobody may use them.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +27,22 @@ public:
         return &data_[offset];
     }
     uint8_t *write(const Accessor &by, uint64_t offset, unsigned size, unsigned line) {
-        if (!in_range(offset, size) || !all_somebodys(offset, size)) outside(offset, size);
+        if (!in_range(offset, size) || !all_free(offset, size)) not_writable(offset, size, "writes");
         shadow_.write(by, offset, size, line);
         std::memset(&states_[offset], kWritten, size);
         return &data_[offset];
     }
+    // A copy begins: from now on its bytes are pending. It may be carried out at any time until it is waited for, so that it
+    // must already be ordered after what others do with the bytes.
+    void begin_copy(const Accessor &by, uint64_t offset, unsigned size, unsigned line);
+    // The copy has been waited for, which is a write of its thread at this time.
+    void end_copy(const Accessor &by, uint64_t offset, unsigned size, unsigned line, const uint8_t *from);
+
     uint8_t *strong(Accessor &by, uint64_t offset, unsigned size, bool reads, bool writes, bool acquire, bool release);
 
 private:
-    enum : uint8_t { kNobodys = 0, kEmpty = 1, kWritten = 2 };
+    // kPending is added to one of the two before it.
+    enum : uint8_t { kNobodys = 0, kEmpty = 1, kWritten = 2, kPending = 4 };
 
     bool in_range(uint64_t offset, unsigned size) const {
         return offset < states_.size() && states_.size() - offset >= size;
@@ -62,6 +70,17 @@ private:
         const auto test = [](uint64_t v, unsigned n) { return ((v | v >> 1) & ones) == (ones & low_bits(n * 8)); };
         return each(offset, size, test);
     }
+    // Somebody's, and not pending.
+    bool all_free(uint64_t offset, unsigned size) const {
+        constexpr uint64_t ones = 0x0101010101010101ull;
+        const auto test = [](uint64_t v, unsigned n) {
+            return ((v | v >> 1) & ones) == (ones & low_bits(n * 8)) && (v & ones * kPending) == 0;
+        };
+        return each(offset, size, test);
+    }
+    std::string place(uint64_t offset) const;
+    void check_pending(uint64_t offset, unsigned size, const char *does) const;
+    [[noreturn]] void not_writable(uint64_t offset, unsigned size, const char *does) const;
     [[noreturn]] void not_readable(uint64_t offset, unsigned size) const;
     [[noreturn]] void outside(uint64_t offset, unsigned size) const;
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "shared_memory.h"
+
 namespace fcm::ptx {
 
 namespace {
@@ -40,7 +42,51 @@ void Thread::enter(const Function &function, const Instruction *back, const Call
     next = function.code.data();
 }
 
+void Thread::end_without_copies() const {
+    if (copies.empty()) return;
+    throw Mistake("ends while a copy that began with cp.async in line " + std::to_string(copies.front().line) +
+        " has not been waited for");
+}
+
+namespace {
+
+// A write of the source is a race even if a barrier comes before it: the copy is not finished at the barrier.
+void check_source(const Copy &copy) {
+    for (unsigned k = 0; k < copy.read; ++k) {
+        const auto [by, line] = copy.region->shadow.writer(copy.from + k);
+        const Stamp &before = copy.written[k];
+        const bool same = by.who == before.who && by.time == before.time && line == copy.written_line[k] &&
+                          copy.region->data[copy.from + k] == copy.data[k];
+        if (same) continue;
+        throw Mistake("race: waits for a copy that began with cp.async in line " + std::to_string(copy.line) +
+            ", whose source was written meanwhile" +
+            (by.who == 0 ? "" : " by thread " + std::to_string(by.thread()) + " of block " + std::to_string(by.block()) +
+                " in line " + std::to_string(line)));
+    }
+}
+
+}  // namespace
+
+void Thread::wait_for_copies(size_t most, bool all) {
+    size_t ended = 0;
+    if (all) {
+        ended = copies.size();
+        copy_groups.clear();
+    } else {
+        const size_t groups = copy_groups.size() > most ? copy_groups.size() - most : 0;
+        for (size_t k = 0; k < groups; ++k) ended += copy_groups[k];
+        copy_groups.erase(copy_groups.begin(), copy_groups.begin() + static_cast<std::ptrdiff_t>(groups));
+    }
+    for (size_t k = 0; k < ended; ++k) {
+        const Copy &copy = copies[k];
+        check_source(copy);
+        block->shared->end_copy(accessor, copy.offset, copy.bytes, copy.line, copy.data);
+    }
+    copies.erase(copies.begin(), copies.begin() + static_cast<std::ptrdiff_t>(ended));
+}
+
 void Thread::leave() {
+    if (frames.size() == 1) end_without_copies();
     const Frame frame = frames.back();
     frames.pop_back();
     if (frames.empty()) {

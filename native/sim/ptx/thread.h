@@ -33,7 +33,7 @@ struct Frame {
 };
 
 enum class Collective : uint8_t { warp_barrier, shuffle_up, shuffle_down, shuffle_xor, shuffle_index, all, any,
-    uniform, ballot };
+    uniform, ballot, load_matrices, multiply_matrices };
 
 // What a thread waits for, and its operands.
 struct Waiting {
@@ -41,6 +41,21 @@ struct Waiting {
     Collective collective = Collective::warp_barrier;
     uint32_t mask = 0;
     uint32_t value = 0, b = 0, c = 0;
+};
+
+struct Region;
+
+// A copy from global to shared memory that has begun (cp.async) and has not been waited for.
+struct Copy {
+    uint32_t line;
+    uint32_t offset;  // in shared memory
+    uint8_t bytes, read;  // those that are not read from the source are zeros
+    uint8_t data[16];
+    // The source, and its last write when the copy began: it must stay as it is until the copy has been waited for.
+    const Region *region;
+    uint64_t from;
+    Stamp written[16];
+    uint32_t written_line[16];
 };
 
 struct Thread {
@@ -57,6 +72,8 @@ struct Thread {
     Dim position;
     Accessor accessor;
     Waiting waiting;
+    std::vector<Copy> copies;            // in the order in which they began
+    std::vector<uint32_t> copy_groups;   // how many copies each committed group has; what remains is not committed
     std::vector<uint64_t> register_stack;
     std::vector<uint8_t> local;
     std::vector<Frame> frames;
@@ -64,6 +81,11 @@ struct Thread {
 
     void enter(const Function &function, const Instruction *back, const Call *call);
     void leave();
+
+    // Ends all copies but those of the `most` last groups; with `all`, also those that are not committed.
+    void wait_for_copies(size_t most, bool all);
+    // Nobody could know whether the copies of a thread that ends are carried out.
+    void end_without_copies() const;
 
     // Only memory accesses are visible to other threads, so threads are only switched there.
     void spend_turn() {

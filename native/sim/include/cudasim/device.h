@@ -46,9 +46,24 @@ Array &shared_array(const void *site, const char *name) {
 enum class BarrierKind { sync, count, both, either };
 CUDASIM_API int barrier(BarrierKind kind, int predicate, const char *file, int line);
 
-enum class WarpKind { sync, shuffle, shuffle_up, shuffle_down, shuffle_xor, ballot, any, all };
+enum class WarpKind { sync, shuffle, shuffle_up, shuffle_down, shuffle_xor, ballot, any, all, gather };
 CUDASIM_API uint64_t warp_meet(WarpKind kind, unsigned mask, uint64_t value, int operand, int width, const char *file,
                                int line);
+
+// All lanes of the warp bring `Count` words and get those of all lanes, as they were when the last one arrived; valid until
+// the next warp primitive. CUDA has no such function: tensor_cores.h makes the instructions from it that read the registers of
+// other lanes, which would take dozens of shuffles.
+constexpr int kMostGathered = 6;
+using Gathered = uint32_t[kMostGathered];
+template <int Count>
+const Gathered *gather(const uint32_t (&words)[Count], const char *file, int line) {
+    static_assert(Count <= kMostGathered, "the registers of one instruction");
+    const auto address = reinterpret_cast<uint64_t>(&words[0]);
+    return reinterpret_cast<const Gathered *>(warp_meet(WarpKind::gather, 0xffffffffu, address, Count, warpSize, file, line));
+}
+
+// Ends the kernel because a thread gives an instruction an address that is not a multiple of `bytes`.
+[[noreturn]] CUDASIM_API void not_aligned(const char *instruction, const void *address, int bytes, int line);
 
 template <class T>
 T shuffle_value(WarpKind kind, unsigned mask, T value, int operand, int width, const char *file, int line) {

@@ -3,7 +3,8 @@
 // The devices are configured by environment variables, read once by the first call (or by reconfigure() in tests):
 //   FEDCOMUON_CUDASIM_DEVICES   number of devices, default 4
 //   FEDCOMUON_CUDASIM_MEMORY    bytes of memory per device, default 4 GiB
-//   FEDCOMUON_CUDASIM_ARCH      75, 80, 86, 89, 90, 100 or 120: the limits of shared memory, default 89
+//   FEDCOMUON_CUDASIM_ARCH      75, 80, 86, 89, 90, 100 or 120: the compute capability and the limits of shared memory, default
+//                               89; with PTX for an older or a newer GPU than that, one that its machine code is made for
 //   FEDCOMUON_CUDASIM_STREAMS   lazy (default): work runs when something waits for it; eager: work runs immediately
 //   FEDCOMUON_CUDASIM_ORDER     forward (default), reverse or random:SEED: the order of threads and blocks
 //   FEDCOMUON_CUDASIM_THREADS   OS threads for the blocks of a launch, default 2

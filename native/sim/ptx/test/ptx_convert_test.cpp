@@ -191,3 +191,13 @@ TEST(sixteen_bits) {
     CHECK(evaluate("cvt.rna.tf32.f32 D, A;", {32, 32}, {{0x3f801000}})[0] == 0x3f802000, "a tie goes away from zero");
     CHECK(evaluate("cvt.rna.tf32.f32 D, A;", {32, 32}, {{0xbf800fff}})[0] == 0xbf800000, "less than half goes down");
 }
+
+TEST(two_floats_to_bf16_in_one_register) {
+    // The first operand is the upper half.
+    const auto both = [](const char *code, uint64_t a, uint64_t b) { return evaluate(code, {32, 32, 32}, {{a, b}})[0]; };
+    CHECK(both("cvt.rn.bf16x2.f32 D, A, B;", 0x3f800000, 0x40000000) == 0x3f804000, "the order");
+    CHECK(both("cvt.rn.bf16x2.f32 D, A, B;", 0x3f808000, 0x3f818000) == 0x3f803f82, "ties go to the even one");
+    CHECK(both("cvt.rn.bf16x2.f32 D, A, B;", 0x7f7fffff, 0x7fc00001) == 0x7f807fff, "infinity and NaN");
+    CHECK(both("cvt.rz.bf16x2.f32 D, A, B;", 0x3f80ffff, 0xbf80ffff) == 0x3f80bf80, "towards zero");
+    CHECK(has(refusal(file_of(".reg .b32 %r<4>; cvt.rn.relu.bf16x2.f32 %r1, %r2, %r3;")), "relu"), "no other forms");
+}
