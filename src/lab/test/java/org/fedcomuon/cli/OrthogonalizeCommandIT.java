@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.stream.Stream;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.format.Npy;
 import org.fedcomuon.testing.TestDevices;
@@ -229,6 +230,35 @@ class OrthogonalizeCommandIT {
         assertRefused(CommandRun.of("compare", "--shapes", "0x5", "--out", out), "0x5");
         assertRefused(CommandRun.of("compare", "--condition", "0.5", "--out", out), "--condition");
         assertRefused(CommandRun.of("compare", "--seeds", "0", "--out", out), "--seeds");
+    }
+
+    @Test
+    void compareKnowsTheBandsOfEveryPrecision() {
+        CommandRun result = CommandRun.of("compare", "--bands", "--shapes", "40x60", "--condition", "1e2");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        List<String> lines = result.out().lines().toList();
+        assertThat(lines.getFirst()).isEqualTo(
+                "| 40 x 60, s0 in [1e-02, 1] | exact arithmetic | fp32 | tf32 | bf16 | tf32 off fp32 | bf16 off fp32 |");
+        String[] jordan = lines.stream()
+                .filter(line -> line.startsWith("| jordan x 5"))
+                .findFirst()
+                .orElseThrow()
+                .split(" \\| ", -1);
+        double[] exact = band(jordan[1]);
+        assertThat(exact[0]).isBetween(0.68, 0.70);
+        assertThat(exact[1]).isBetween(1.10, 1.135);
+        double[] allowed = {1e-3, 1e-2, 5e-2};
+        for (int i = 0; i < allowed.length; i++) {
+            assertThat(band(jordan[2 + i])).containsExactly(exact, within(allowed[i]));
+        }
+        assertThat(Double.parseDouble(jordan[5])).isBetween(1e-4, 1e-2);
+    }
+
+    /** Reads [LEAST, GREATEST]. */
+    private static double[] band(String text) {
+        return Stream.of(text.replaceAll("[\\[\\]]", "").split(", ", -1))
+                .mapToDouble(Double::parseDouble)
+                .toArray();
     }
 
     @Test
