@@ -2,10 +2,13 @@
 // where the kernels are simulated, they are ordinary copies.
 //
 //   copy_async16(to, from), copy_async4(to, from)   begin a copy; 16 bytes are aligned to 16
+//   copy_async16(to, from, bytes)                   of the first `bytes`; zeros follow
 //   commit_copies()                                 ends a group of copies
 //   wait_copies<N>()                                waits until at most N of this thread's groups are not finished; a barrier
 //                                                   shows them to the other threads
 #pragma once
+
+#include <cstdint>
 
 #include "portable.h"
 
@@ -15,6 +18,10 @@ namespace fcm {
 __device__ __forceinline__ void copy_async16(void *to, const void *from) {
     const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
+}
+__device__ __forceinline__ void copy_async16(void *to, const void *from, int bytes) {
+    const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
 }
 __device__ __forceinline__ void copy_async4(void *to, const void *from) {
     const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
@@ -28,6 +35,10 @@ __device__ __forceinline__ void wait_copies() {
 #else
 __device__ __forceinline__ void copy_async16(void *to, const void *from) {
     *static_cast<float4 *>(to) = *static_cast<const float4 *>(from);
+}
+__device__ __forceinline__ void copy_async16(void *to, const void *from, int bytes) {
+    auto *target = static_cast<uint16_t *>(to);
+    for (int i = 0; i < 8; ++i) target[i] = 2 * i < bytes ? static_cast<const uint16_t *>(from)[i] : uint16_t{0};
 }
 __device__ __forceinline__ void copy_async4(void *to, const void *from) {
     *static_cast<float *>(to) = *static_cast<const float *>(from);

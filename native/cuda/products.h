@@ -11,7 +11,7 @@ struct fcm_context;
 namespace fcm {
 
 // out = base_factor base + product_factor A B for every client; `also` receives out + diagonal I. Offsets are from a client's
-// part of the operand; A(i, k) is at a + i a_row + k a_col, B alike; base, out and also are row-major without gaps.
+// part of the operand; A(i, k) is at a + i a_row + k a_col, B alike.
 struct ProductEntry {
     int64_t rows;
     int64_t cols;
@@ -22,7 +22,8 @@ struct ProductEntry {
     int64_t b;
     int64_t b_row;
     int64_t b_col;
-    int64_t base;  // -1 for none
+    int64_t pitch;  // of the rows of base, out and also
+    int64_t base;   // -1 for none
     int64_t out;
     int64_t also;    // -1 for none
     int64_t matrix;  // whose flag is set if the result is not finite; -1 if nobody asks
@@ -40,13 +41,13 @@ struct Products {
     ProductEntry single;
     int64_t count;
     int64_t tiles;  // of a client
-    const float *a;
-    int64_t a_stride;  // from one client to the next
-    const float *b;
+    const void *a;     // of floats, or of Bf16 with FCM_BF16
+    int64_t a_stride;  // in elements, from one client to the next
+    const void *b;
     int64_t b_stride;
-    const float *base;
+    const void *base;
     int64_t base_stride;
-    float *out;
+    void *out;
     int64_t out_stride;
     unsigned *flags;  // flag_stride for each client
     int64_t flag_stride;
@@ -57,6 +58,12 @@ struct Products {
 // Sorts entries, which do not depend on each other, and numbers their tiles; returns the tiles of a client.
 int64_t number_tiles(std::vector<ProductEntry> &entries);
 
+// products.cu. One chain of fused multiply-adds for each element, with the bits of a CPU.
 void launch_products(const fcm_context *context, const Products &products);
+
+// products_mma.cu. On tensor cores, with FCM_TF32 or FCM_BF16. Of each factor, one of the strides of rows and columns is 1 and
+// the other a multiple of 16 bytes, and so are offsets and the strides of clients. The second factor is not the only one that is
+// stored by its columns.
+void launch_products_mma(const fcm_context *context, const Products &products, int32_t precision);
 
 }  // namespace fcm

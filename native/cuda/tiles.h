@@ -1,28 +1,22 @@
-// Tiles of a product: which part of a result a block of threads computes, and which elements of it a thread.
+// Tiles of a product: which part of a result a block of threads computes, and how it is stored.
 //
 //   a result      128 x 128 tiles, of a symmetric one those of the upper triangle; at the right and at the lower edge a tile is
 //                 64 wide or high if no more is left
-//   a tile        8 warps, 4 down and 2 across; a warp is 4 x 8 lanes, so that its loads of both factors are short
-//   a thread      patches of 4 x 4 elements: one, or two 64 rows apart, or two 64 columns apart, or four
-//   depth         slices of 16, in two buffers of shared memory: the next one is copied while this one is multiplied
-//
-// A slice is stored as slice[k][i] for both factors, so that a thread reads its four rows or columns as one vector.
+//   a tile        8 warps; how they divide it, and the depth, is up to the kernel (products.cu, mma_tiles.h)
+//   storing       a quarter of a tile, 64 x 64, at a time, through shared memory
 #pragma once
 
-#include "async_copy.h"
+#include "bf16.h"
 #include "device.h"
+#include "products.h"
+#include "sums.h"
 
 namespace fcm {
 
 constexpr int kTile = 128;
 constexpr int kHalfTile = kTile / 2;
-constexpr int kSlice = 16;
-constexpr int kPatch = 4;
-constexpr int kTilePad = 4;  // keeps rows aligned for vectors, and distributes the columns of a slice over the banks
-constexpr int kAcross = kHalfTile / kPatch;  // threads along each side
-static_assert(kAcross * kAcross == kThreads, "each thread has a patch of half a tile");
+constexpr int kTilePad = 4;  // keeps rows aligned for vectors, and distributes columns over the banks
 
-using Slice = float[kSlice][kTile + kTilePad];
 using Stage = float[kHalfTile][kHalfTile + kTilePad];  // a quarter of the result, on its way to memory
 
 // The tiles of the upper triangle, row by row: their number, and the position of tile `t`.
@@ -38,81 +32,111 @@ __device__ __forceinline__ void triangle_place(int64_t t, int64_t side, int64_t 
     col = row + t - (row * side - row * (row - 1) / 2);
 }
 
-// The first row and the first column of a thread's patch within half a tile.
-__device__ __forceinline__ int patch_row() {
-    const int warp = static_cast<int>(threadIdx.x) / 32;
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    return kPatch * (warp / 2 * 4 + lane / 8);
-}
-__device__ __forceinline__ int patch_col() {
-    const int warp = static_cast<int>(threadIdx.x) / 32;
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    return kPatch * (warp % 2 * 8 + lane % 8);
-}
-
 // A factor of a product: V(i, k) = base[i * step + k * along], for `count` vectors i and `depth` elements k.
+template <class Element>
 struct Factor {
-    const float *base;
+    const Element *base;
     int64_t step;
     int64_t along;
     int64_t count;
     int64_t depth;
 };
 
-// Copies slice[d][i] = V(from + i, k + d) for `height` vectors; those that do not exist are zeros. What follows the last
-// element of the depth is not written.
-__device__ __forceinline__ void fetch_slice(Slice &slice, const Factor &f, int64_t from, int height, int64_t k) {
-    const int thread = static_cast<int>(threadIdx.x);
-    const int vectors = f.count - from < height ? static_cast<int>(f.count - from) : height;
-    const int deep = f.depth - k < kSlice ? static_cast<int>(f.depth - k) : kSlice;
-    const float *start = f.base + from * f.step + k * f.along;
-    const auto one = [&](int d, int i) {
-        if (d >= deep) return;
-        if (i < vectors) {
-            copy_async4(&slice[d][i], start + i * f.step + d * f.along);
-        } else {
-            slice[d][i] = 0.0f;
-        }
-    };
-    if (f.step == 1 && f.along % 4 == 0 && reinterpret_cast<uintptr_t>(start) % 16 == 0) {
-        // Four vectors at a time; a warp reads whole rows.
-        const int quads = height / 4;
-        for (int e = thread; e < kSlice * quads; e += kThreads) {
-            const int d = e / quads;
-            const int i = 4 * (e - d * quads);
-            if (d < deep && i + 4 <= vectors) {
-                copy_async16(&slice[d][i], start + i + d * f.along);
-            } else {
-                for (int j = i; j < i + 4; ++j) one(d, j);
-            }
-        }
-    } else if (f.step == 1) {
-        for (int e = thread; e < kSlice * height; e += kThreads) one(e / height, e % height);
-    } else {
-        // A warp reads 8 neighbouring elements, one sector, of 4 vectors, and stores them to 32 different banks.
-        for (int e = thread; e < kSlice * height; e += kThreads) one(e % 8 + e / 32 % 2 * 8, e / 8 % 4 + e / 64 * 4);
-    }
+// The last entry that begins at or before `tile`.
+__device__ __forceinline__ const ProductEntry &product_at(const Products &p, int64_t tile) {
+    return p.listed == nullptr ? p.single : p.listed[entry_at(p.listed, p.count, &ProductEntry::first_tile, tile)];
 }
 
-// sum += the products of `deep` elements of a slice, for the patches of a thread: P x Q of them.
-template <int P, int Q>
-__device__ __forceinline__ void add_slice(float (&sum)[P * kPatch][Q * kPatch], const Slice &a, const Slice &b, int deep,
-                                          int row, int col) {
-#pragma unroll(P * Q == 4 ? 2 : 4)
-    for (int d = 0; d < deep; ++d) {
-        float rows[P][kPatch], cols[Q][kPatch];
-#pragma unroll
-        for (int p = 0; p < P; ++p) load<kPatch>(&a[d][row + p * kHalfTile], rows[p]);
-#pragma unroll
-        for (int q = 0; q < Q; ++q) load<kPatch>(&b[d][col + q * kHalfTile], cols[q]);
-#pragma unroll
-        for (int i = 0; i < P * kPatch; ++i) {
-#pragma unroll
-            for (int j = 0; j < Q * kPatch; ++j) {
-                sum[i][j] = fmaf(rows[i / kPatch][i % kPatch], cols[j / kPatch][j % kPatch], sum[i][j]);
-            }
-        }
+// Where a tile of a client's product reads and writes. In shared memory, because keeping it would occupy registers that the sums
+// need.
+template <class Element>
+struct TileWork {
+    Factor<Element> a;
+    Factor<Element> b;
+    const Element *base;  // may be null
+    Element *out;
+    Element *also;  // may be null
+    int64_t pitch;        // of these three
+    float product_factor;
+    float base_factor;
+    float diagonal;
+    int64_t rows;
+    int64_t cols;
+    int64_t top;
+    int64_t left;
+    unsigned *flag;  // may be null
+    bool symmetric;
+};
+
+template <class Element>
+__device__ __forceinline__ TileWork<Element> tile_of(const Products &p, int64_t task) {
+    const ProductEntry &entry = product_at(p, task / p.clients);
+    // The tiles of a matrix follow each other, because they share its rows and columns.
+    const int64_t local = task - entry.first_tile * p.clients;
+    const int64_t client = local / entry.tiles;
+    const int64_t tile = local - client * entry.tiles;
+    const int64_t across = parts_of(entry.cols, kTile);
+    int64_t row = tile / across;
+    int64_t col = tile - row * across;
+    if (entry.symmetric != 0) triangle_place(tile, across, row, col);
+    const auto *a = static_cast<const Element *>(p.a) + client * p.a_stride;
+    const auto *b = static_cast<const Element *>(p.b) + client * p.b_stride;
+    const auto *base = static_cast<const Element *>(p.base) + client * p.base_stride;
+    auto *out = static_cast<Element *>(p.out) + client * p.out_stride;
+    return {{a + entry.a, entry.a_row, entry.a_col, entry.rows, entry.depth},
+            {b + entry.b, entry.b_col, entry.b_row, entry.cols, entry.depth},
+            entry.base < 0 ? nullptr : base + entry.base,
+            out + entry.out,
+            entry.also < 0 ? nullptr : out + entry.also,
+            entry.pitch,
+            entry.product_factor,
+            entry.base_factor,
+            entry.diagonal,
+            entry.rows,
+            entry.cols,
+            row * kTile,
+            col * kTile,
+            entry.matrix < 0 ? nullptr : p.flags + client * p.flag_stride + entry.matrix,
+            entry.symmetric != 0};
+}
+
+// value = base_factor base + product_factor sum for a quarter of a tile that is staged, and stores it. Threads run along the rows,
+// so that memory is accessed in whole sectors wherever the matrix begins. Returns whether a value is not finite.
+template <class Element>
+__device__ __forceinline__ bool store_quarter(const TileWork<Element> &t, Stage &stage, int64_t top, int64_t left) {
+    bool bad = false;
+    const int rows = t.rows - top < kHalfTile ? static_cast<int>(t.rows - top) : kHalfTile;
+    const int cols = t.cols - left < kHalfTile ? static_cast<int>(t.cols - left) : kHalfTile;
+#pragma unroll 1
+    for (int e = static_cast<int>(threadIdx.x); e < rows * kHalfTile; e += kThreads) {
+        const int i = e / kHalfTile;
+        const int j = e % kHalfTile;
+        const int64_t row = top + i;
+        const int64_t col = left + j;
+        // Of a symmetric result, the elements below the diagonal are mirror images.
+        if (j >= cols || (t.symmetric && col < row)) continue;
+        const int64_t at = row * t.pitch + col;
+        float value = t.product_factor * stage[i][j];
+        if (t.base != nullptr) value = fmaf(t.base_factor, to_float(t.base[at]), value);
+        bad = bad || not_finite(value);
+        t.out[at] = rounded_to<Element>(value);
+        stage[i][j] = value;
+        if (t.also != nullptr) t.also[at] = rounded_to<Element>(row == col ? value + t.diagonal : value);
     }
+    if (!t.symmetric) return bad;
+    __syncthreads();
+    // A warp takes 8 rows of 4 columns: one sector of each column, from 32 different banks.
+#pragma unroll 1
+    for (int e = static_cast<int>(threadIdx.x); e < kHalfTile * ((cols + 3) / 4 * 4); e += kThreads) {
+        const int i = e % 8 + e / 32 % (kHalfTile / 8) * 8;
+        const int j = e / 8 % 4 + e / (4 * kHalfTile) * 4;
+        const int64_t row = top + i;
+        const int64_t col = left + j;
+        if (i >= rows || j >= cols || col <= row) continue;
+        t.out[col * t.pitch + row] = rounded_to<Element>(stage[i][j]);
+        if (t.also != nullptr) t.also[col * t.pitch + row] = rounded_to<Element>(stage[i][j]);
+    }
+    return bad;
 }
 
 }  // namespace fcm

@@ -252,7 +252,7 @@ std::vector<Mutant> make() {
         __syncthreads();)",
            R"(        }
         __syncthreads();
-        if (k + kSlice >= depth) wait_copies<0>();)"}},
+        if (k + kSlice >= t.a.depth) wait_copies<0>();)"}},
          "products.cu", Engine::kPtx, kMultiply});
     add({"slice-commit", "products: the copies of a slice are in the group of the next",
          {{"products.cu",
