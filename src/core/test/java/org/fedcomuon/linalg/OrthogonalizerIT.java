@@ -20,7 +20,6 @@ import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.InstructionSet;
 import org.fedcomuon.device.Matrix;
 import org.fedcomuon.device.MatrixBatch;
-import org.fedcomuon.device.NewtonSchulzSpec;
 import org.fedcomuon.device.Precision;
 import org.fedcomuon.testing.GpuSuite;
 import org.fedcomuon.testing.TestDevices;

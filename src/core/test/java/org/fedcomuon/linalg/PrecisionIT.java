@@ -27,8 +27,13 @@ class PrecisionIT {
     /** A small matrix, a large one, and Gram forms of a wide and a tall one. */
     @ParameterizedTest
     @CsvSource({
-        "40,60,false,tf32", "40,60,false,bf16", "150,131,false,tf32", "150,131,false,bf16",
-        "60,130,true,tf32", "60,130,true,bf16", "270,133,true,bf16"
+        "40,60,false,tf32",
+        "40,60,false,bf16",
+        "150,131,false,tf32",
+        "150,131,false,bf16",
+        "60,130,true,tf32",
+        "60,130,true,bf16",
+        "270,133,true,bf16"
     })
     void resultsAreThoseOfTheRoundings(int rows, int cols, boolean gram, String name) {
         Precision precision = Precision.parse(name);

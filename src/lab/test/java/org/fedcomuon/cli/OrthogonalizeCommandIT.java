@@ -237,8 +237,9 @@ class OrthogonalizeCommandIT {
         CommandRun result = CommandRun.of("compare", "--bands", "--shapes", "40x60", "--condition", "1e2");
         assertThat(result.exitCode()).as(result.err()).isZero();
         List<String> lines = result.out().lines().toList();
-        assertThat(lines.getFirst()).isEqualTo(
-                "| 40 x 60, s0 in [1e-02, 1] | exact arithmetic | fp32 | tf32 | bf16 | tf32 off fp32 | bf16 off fp32 |");
+        assertThat(lines.getFirst())
+                .isEqualTo(
+                        "| 40 x 60, s0 in [1e-02, 1] | exact arithmetic | fp32 | tf32 | bf16 | tf32 off fp32 | bf16 off fp32 |");
         String[] jordan = lines.stream()
                 .filter(line -> line.startsWith("| jordan x 5"))
                 .findFirst()
