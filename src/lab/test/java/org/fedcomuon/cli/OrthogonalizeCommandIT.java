@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.stream.Stream;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.format.Npy;
 import org.fedcomuon.testing.TestDevices;
@@ -74,19 +75,23 @@ class OrthogonalizeCommandIT {
     }
 
     @Test
-    void aPrecisionThatACpuHasNotIsRefused() throws Exception {
+    void aCpuHasEveryPrecision() throws Exception {
         Path in = write("in.npy", false, List.of(2L, 2L), 3, 0, 0, 4);
         Path out = temporary.resolve("out.npy");
-        assertRefused(
-                CommandRun.of("orthogonalize", in, out, "--precision", "tf32"),
-                "auto jordan x 5 in tf32: cpu:0 multiplies in fp32, not in tf32: that takes a GPU and cuBLAS");
+        var results = new ArrayList<float[]>();
+        for (String precision : List.of("fp32", "tf32", "bf16")) {
+            CommandRun result = CommandRun.of("orthogonalize", in, out, "--precision", precision, "--json");
+            assertThat(result.exitCode()).as(result.err()).isZero();
+            assertThat(JsonMapper.shared().readTree(result.out()).get("path").asString())
+                    .isEqualTo(precision.equals("fp32") ? "one-call kernel" : "one-call kernel in " + precision);
+            results.add(read(out, List.of(2L, 2L)));
+        }
+        assertThat(results.get(1)).isNotEqualTo(results.get(0)).containsExactly(results.get(0), within(1e-2f));
+        assertThat(results.get(2)).isNotEqualTo(results.get(1)).containsExactly(results.get(0), within(1e-1f));
         assertRefused(CommandRun.of("orthogonalize", in, out, "--precision", "fp16"), "'fp16'", "fp32, tf32 and bf16");
         assertRefused(
                 CommandRun.of("orthogonalize", in, out, "--method", "exact", "--precision", "bf16"),
                 "--precision bf16: exact is always fp32");
-        assertThat(CommandRun.of("orthogonalize", in, out, "--precision", "fp32")
-                        .exitCode())
-                .isZero();
     }
 
     @Test
@@ -225,6 +230,36 @@ class OrthogonalizeCommandIT {
         assertRefused(CommandRun.of("compare", "--shapes", "0x5", "--out", out), "0x5");
         assertRefused(CommandRun.of("compare", "--condition", "0.5", "--out", out), "--condition");
         assertRefused(CommandRun.of("compare", "--seeds", "0", "--out", out), "--seeds");
+    }
+
+    @Test
+    void compareKnowsTheBandsOfEveryPrecision() {
+        CommandRun result = CommandRun.of("compare", "--bands", "--shapes", "40x60", "--condition", "1e2");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        List<String> lines = result.out().lines().toList();
+        assertThat(lines.getFirst())
+                .isEqualTo(
+                        "| 40 x 60, s0 in [1e-02, 1] | exact arithmetic | fp32 | tf32 | bf16 | tf32 off fp32 | bf16 off fp32 |");
+        String[] jordan = lines.stream()
+                .filter(line -> line.startsWith("| jordan x 5"))
+                .findFirst()
+                .orElseThrow()
+                .split(" \\| ", -1);
+        double[] exact = band(jordan[1]);
+        assertThat(exact[0]).isBetween(0.68, 0.70);
+        assertThat(exact[1]).isBetween(1.10, 1.135);
+        double[] allowed = {1e-3, 1e-2, 5e-2};
+        for (int i = 0; i < allowed.length; i++) {
+            assertThat(band(jordan[2 + i])).containsExactly(exact, within(allowed[i]));
+        }
+        assertThat(Double.parseDouble(jordan[5])).isBetween(1e-4, 1e-2);
+    }
+
+    /** Reads [LEAST, GREATEST]. */
+    private static double[] band(String text) {
+        return Stream.of(text.replaceAll("[\\[\\]]", "").split(", ", -1))
+                .mapToDouble(Double::parseDouble)
+                .toArray();
     }
 
     @Test

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.stream.Stream;
 import org.fedcomuon.format.SafetensorsFile;
@@ -139,6 +140,22 @@ class TrainCommandIT {
         double last =
                 JsonMapper.shared().readTree(lines.getLast()).get("train_loss").asDouble();
         assertThat(last).isLessThan(first);
+    }
+
+    @Test
+    void narrowDirectionsTrainTooWithBitsOfTheirOwn() throws Exception {
+        var hashes = new HashSet<String>();
+        for (String precision : List.of("fp32", "tf32", "bf16")) {
+            Path one = temporary.resolve(precision);
+            Path two = temporary.resolve(precision + " on two");
+            assertThat(quick(one, "--set", "precision=" + precision).exitCode()).isZero();
+            assertThat(quick(two, "--set", "precision=" + precision, "--devices", "cpu:0,cpu:1", "--threads", "1")
+                            .exitCode())
+                    .isZero();
+            String hash = summary(one).get("sha256").asString();
+            assertThat(summary(two).get("sha256").asString()).isEqualTo(hash);
+            assertThat(hashes.add(hash)).as(precision).isTrue();
+        }
     }
 
     @Test
