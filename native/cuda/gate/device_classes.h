@@ -20,6 +20,8 @@ struct DeviceClass {
     double bandwidth;        // bytes per second
     double fp32;             // operations per second; a fused multiply-add counts as two
     double fp64;
+    double bf16;  // of tensor cores with sums in fp32, without sparsity; 0 if there are none
+    double tf32;
 };
 
 const std::vector<DeviceClass> &device_classes();

@@ -1,4 +1,5 @@
 // Tests of the gate: it must reject kernels that break a rule.
+#include <cmath>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -141,14 +142,19 @@ TEST(occupancy_is_what_it_is_by_hand) {
 
 TEST(roofline_is_the_slowest_part) {
     const DeviceClass &device = *gate::device_class(80);
-    const gate::Roofline memory = gate::roofline(device, {2039e9, 1.0, 1.0, 1.0});
+    const gate::Roofline memory = gate::roofline(device, {2039e9, 1.0, 1.0, 1.0, 0.0, 0.0});
     CHECK(memory.by == gate::Bound::kMemory && memory.seconds == 1.0, "%g", memory.seconds);
-    const gate::Roofline fp64 = gate::roofline(device, {2039e9, 1.0, 9.7e12, 1.0});
+    const gate::Roofline fp64 = gate::roofline(device, {2039e9, 1.0, 9.7e12, 1.0, 0.0, 0.0});
     CHECK(fp64.by == gate::Bound::kFp64 && fp64.seconds == 2.0, "%g", fp64.seconds);
-    const gate::Roofline fp32 = gate::roofline(device, {1.0, 39e12, 1.0, 1.0});
+    const gate::Roofline fp32 = gate::roofline(device, {1.0, 39e12, 1.0, 1.0, 0.0, 0.0});
     CHECK(fp32.by == gate::Bound::kFp32 && fp32.seconds == 2.0, "%g", fp32.seconds);
-    const gate::Roofline longest = gate::roofline(device, {1.0, 1.0, 1.0, 19.5e12});
+    const gate::Roofline longest = gate::roofline(device, {1.0, 1.0, 1.0, 19.5e12, 0.0, 0.0});
     CHECK(longest.by == gate::Bound::kLongest && longest.seconds > 107.0, "%g", longest.seconds);
+    const gate::Roofline bf16 = gate::roofline(device, {1.0, 1.0, 1.0, 1.0, 312e12, 0.0});
+    CHECK(bf16.by == gate::Bound::kTensor && bf16.seconds == 1.0, "%g", bf16.seconds);
+    const gate::Roofline tf32 = gate::roofline(device, {1.0, 1.0, 1.0, 1.0, 0.0, 312e12});
+    CHECK(tf32.by == gate::Bound::kTensor && tf32.seconds == 2.0, "%g", tf32.seconds);
+    CHECK(std::isinf(gate::roofline(*gate::device_class(75), {1.0, 1.0, 1.0, 1.0, 1.0, 0.0}).seconds), "not on Turing");
 }
 
 TEST(page_names_its_compiler) {

@@ -24,13 +24,13 @@ double components(Scale scale) { return scale == Scale::kLeNet ? 1.0 : 8.0; }
 double momentum_elements(Scale scale) { return elements(scale) / components(scale); }
 
 // Work that is proportional to the number of elements.
-Work each(double count, double bytes, double fp32, double fp64) { return {count * bytes, count * fp32, count * fp64, 0.0}; }
+Work each(double count, double bytes, double fp32, double fp64) { return {count * bytes, count * fp32, count * fp64, 0.0, 0.0, 0.0}; }
 
 LaunchShape plain(const DeviceClass &) { return {FCM_THREADS, 0}; }
 
 double sum_pieces(Scale scale) { return elements(scale) / 4096.0; }
 
-Work top_k_table(Scale) { return {kClients * 2048.0 * kDouble, 0.0, 0.0, 0.0}; }
+Work top_k_table(Scale) { return {kClients * 2048.0 * kDouble, 0.0, 0.0, 0.0, 0.0, 0.0}; }
 
 struct Shape {
     double rows;
@@ -42,7 +42,15 @@ Work gram(Scale scale) {
     const Shape x = scale == Scale::kLeNet ? Shape{120.0, 256.0} : Shape{1024.0, 4096.0};
     const double clients = scale == Scale::kLeNet ? kClients : 1.0;
     const double triangle = x.rows * (x.rows + 1.0) / 2.0;
-    return {clients * kFloat * (x.rows * x.cols + x.rows * x.rows), clients * 2.0 * triangle * x.cols, 0.0, 0.0};
+    return {clients * kFloat * (x.rows * x.cols + x.rows * x.rows), clients * 2.0 * triangle * x.cols, 0.0, 0.0, 0.0, 0.0};
+}
+Work gram_bf16(Scale scale) {
+    const Work work = gram(scale);
+    return {work.bytes / 2.0, 0.0, 0.0, 0.0, work.fp32, 0.0};
+}
+Work gram_tf32(Scale scale) {
+    const Work work = gram(scale);
+    return {work.bytes, 0.0, 0.0, 0.0, 0.0, work.fp32};
 }
 
 // ---- Newton-Schulz of small matrices ----
@@ -67,7 +75,7 @@ double matrix_elements(Scale scale) {
 
 // m is read; w is read and written.
 Work newton_schulz(Scale scale) {
-    Work work{3.0 * kFloat * matrix_elements(scale), 0.0, 0.0, 0.0};
+    Work work{3.0 * kFloat * matrix_elements(scale), 0.0, 0.0, 0.0, 0.0, 0.0};
     if (scale == Scale::kLarge) {
         work.fp32 = kWidestCount * schulz_flops(kWidest);
         work.longest = schulz_flops(kWidest);
@@ -126,7 +134,7 @@ const std::vector<Kernel> &kernels() {
         {"fcm_k_pick_digit", "top_k", "32768 K", "0", "0",
          [](Scale s) {
              const Work once = top_k_table(s);
-             return Work{2 * once.bytes, 0.0, 0.0, 0.0};
+             return Work{2 * once.bytes, 0.0, 0.0, 0.0, 0.0, 0.0};
          },
          plain},
         {"fcm_k_top_k_ties", "top_k", "32 K", "0", "0", [](Scale) { return each(kClients, 32, 0, 0); }, plain},
@@ -168,6 +176,8 @@ Roofline roofline(const DeviceClass &device, const Work &work) {
         // The peak rate counts a fused multiply-add, which is one instruction, as two operations.
         {work.fp64 / (device.fp64 / 2.0), Bound::kFp64},
         {work.longest / (device.fp32 / device.multiprocessors), Bound::kLongest},
+        {work.bf16 == 0.0 ? 0.0 : work.bf16 / device.bf16, Bound::kTensor},
+        {work.tf32 == 0.0 ? 0.0 : work.tf32 / device.tf32, Bound::kTensor},
     };
     return *std::max_element(std::begin(all), std::end(all),
                              [](const Roofline &a, const Roofline &b) { return a.seconds < b.seconds; });

@@ -14,6 +14,8 @@ struct Work {
     double fp32 = 0.0;     // operations; a fused multiply-add counts as two
     double fp64 = 0.0;     // instructions of the double-precision unit, including conversions
     double longest = 0.0;  // the least number of fp32 operations that one multiprocessor has to do sequentially
+    double bf16 = 0.0;     // operations of tensor cores
+    double tf32 = 0.0;
 };
 
 // LeNet with ten clients; or 10^8 elements, and for matrices the sizes of a transformer.
@@ -32,11 +34,12 @@ struct Kernel {
 const std::vector<Kernel> &kernels();
 const Kernel *find_kernel(const char *name);  // null if there is none
 
-enum class Bound { kMemory, kFp32, kFp64, kLongest };
+enum class Bound { kMemory, kFp32, kFp64, kLongest, kTensor };
 struct Roofline {
     double seconds;
     Bound by;
 };
+// Infinite if the GPU has no tensor cores that the kernel needs.
 Roofline roofline(const DeviceClass &device, const Work &work);
 
 }  // namespace gate

@@ -1,5 +1,6 @@
 #include "page.h"
 
+#include <cmath>
 #include <cstdio>
 #include <sstream>
 #include <stdexcept>
@@ -21,6 +22,8 @@ const char *word(Bound by) {
             return "d";
         case Bound::kLongest:
             return "l";
+        case Bound::kTensor:
+            return "t";
     }
     return "";
 }
@@ -63,13 +66,14 @@ void devices(std::ostream &out) {
     out << "## The GPUs\n\n"
            "One for each architecture. Peak rates are the maker's figures (NVIDIA's data sheets and architecture papers); the\n"
            "limits of a multiprocessor (SM) are those of the CUDA programming guide.\n\n"
-           "| GPU | architecture | SMs | threads an SM | shared KiB an SM | a block | GB/s | fp32 Tflop/s | fp64 Tflop/s |\n";
-    rule(out, 2, 7);
+           "| GPU | architecture | SMs | threads an SM | shared KiB an SM | a block | GB/s | fp32 Tflop/s | fp64 Tflop/s | tf32 Tflop/s | bf16 Tflop/s |\n";
+    rule(out, 2, 9);
     for (const DeviceClass &device : device_classes()) {
         out << "| " << device.name << " | sm_" << device.arch << " | " << device.multiprocessors << " | " << device.threads
             << " | " << device.shared / 1024 << " | " << device.shared_optin / 1024 << " | "
             << printed("%.0f", device.bandwidth / 1e9) << " | " << printed("%.3g", device.fp32 / 1e12) << " | "
-            << printed("%.3g", device.fp64 / 1e12) << " |\n";
+            << printed("%.3g", device.fp64 / 1e12) << " | " << amount(device.tf32 / 1e12) << " | " << amount(device.bf16 / 1e12)
+            << " |\n";
     }
 }
 
@@ -126,7 +130,12 @@ void times(std::ostream &out, Scale scale) {
             << amount(needed.fp64);
         for (const DeviceClass &device : device_classes()) {
             const Roofline least = roofline(device, needed);
-            out << " | " << microseconds(least.seconds) << " " << word(least.by);
+            out << " | ";
+            if (std::isinf(least.seconds)) {
+                out << "-";
+            } else {
+                out << microseconds(least.seconds) << " " << word(least.by);
+            }
         }
         out << " |\n";
     }
@@ -220,7 +229,7 @@ std::string page(const std::vector<Resources> &listing, const std::vector<Profil
     profile_of(out, profiles);
     work(out);
     out << "\n## The least time, in microseconds\n\n"
-           "With what it is bound by: m memory, f fp32, d fp64, l the longest task, which one SM does alone.\n\n"
+           "With what it is bound by: m memory, f fp32, d fp64, t tensor cores, l the longest task, which one SM does alone.\n\n"
            "### LeNet, ten clients\n\n"
            "The whole model of every client, 34622 elements, d = 1; the Gram matrix is that of the 120 x 256 layer.\n"
            "Five steps of Newton-Schulz.\n";
