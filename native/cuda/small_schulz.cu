@@ -9,6 +9,8 @@
 
 using fcm::kThreads;
 
+// At most 128 registers: they hold the sums of a thread and the next operands, and two blocks with matrices that are small enough
+// share a multiprocessor, so that one computes while the other waits at a barrier or for global memory.
 extern "C" __global__ void __launch_bounds__(kThreads, 2) fcm_k_newton_schulz(fcm::Schulz s) {
     SHARED_DYN(float, shared);
     auto &head = *reinterpret_cast<fcm::Head *>(shared);
@@ -24,19 +26,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2) fcm_k_newton_schulz(fc
             head.task = atomicAdd(s.next, 1ull);
             // Each block is told once that nothing is left; the last one that is leaves the queue as it was.
             if (head.task == matrices + gridDim.x - 1) atomicExch(s.next, 0ull);
-            if (head.task < matrices) {
-                const fcm::Task task = fcm::task_of(s, shared);
-                const fcm::Shape shape = fcm::shape_of(task.block);
-                head.length = shape.length;
-                head.side = shape.side;
-                head.width = shape.width;
-                head.level = fcm::level_of(shape, s.shared_floats);
-                head.steps = s.of.norms[task.client * s.of.block_count + task.number] == 0.0 ? 0 : static_cast<int>(s.of.steps);
-            }
+            if (head.task < matrices) fcm::begin_matrix(s, head, shared);
         }
         __syncthreads();
         if (head.task >= matrices) return;
-        fcm::one_matrix(s, shared);
+        switch (head.level) {
+            case fcm::kResident: fcm::one_matrix<fcm::kResident>(s, shared); break;
+            case fcm::kStreamY: fcm::one_matrix<fcm::kStreamY>(s, shared); break;
+            default: fcm::one_matrix<fcm::kStreamAll>(s, shared); break;
+        }
         __syncthreads();  // everybody is done with this one and its place
     }
 }
@@ -73,7 +71,8 @@ SmallSchulzPlan small_schulz_plan(const fcm_context *context, int64_t clients, c
         const Level level = level_of(shape, shared_floats_of(context));
         plan.stream_stride =
             std::max(plan.stream_stride, parts_of(stream_floats(shape, level), kLineFloats) * kLineFloats);
-        plan.shared_bytes = std::max(plan.shared_bytes, (kHead + shared_floats(shape, level)) * kFloat);
+        const int64_t floats = kHead + shared_floats(shape, level, shared_floats_of(context));
+        plan.shared_bytes = std::max(plan.shared_bytes, floats * kFloat);
     }
     // The registers allow two blocks of threads per multiprocessor.
     plan.grid = std::min(clients * plan.matrices, int64_t{2} * context->multiprocessors);

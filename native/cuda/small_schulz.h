@@ -1,47 +1,80 @@
 // Device code of Newton-Schulz for many small matrices of mixed shapes, with the whole iteration of all matrices in one launch.
 //
-// A block of threads takes one matrix after the other from a common queue, the most expensive first. During the iteration it
-// holds Y = X^T (`length` rows, the long side, of `width` floats, the short side padded with zeros), so that X X^T = Y^T Y
-// and B X = (Y B)^T both run along rows. The size of shared memory decides what is kept there:
-//   kResident    Y and the Gram matrix: global memory is only accessed at the beginning and at the end
-//   kStreamY     the Gram matrix; Y is in the workspace and streamed in panels, twice per step
-//   kStreamAll   neither; both are streamed in panels (a short side near 128 on the GPUs with the least shared memory)
-// The polynomial of the Gram matrix overwrites the Gram matrix.
+// A block of 256 threads takes one matrix after the other from a common queue, the most expensive first. During the iteration
+// it holds Y = X^T: `length` rows, the long side, of `width` floats, the short side padded with zeros. So X X^T = Y^T Y and
+// B X = (Y B)^T both run along rows. The polynomial of the Gram matrix overwrites the Gram matrix.
 //
-// Every element of a product is one chain of fused multiply-adds in the order of k, as on the CPU. A result therefore does
-// not depend on the level or on the device, and it equals the CPU's except for the last bit of the norm. Of symmetric
-// products one triangle is computed, in square register tiles that are distributed over the threads, and mirrored.
+// Every element of a product is one chain of fused multiply-adds in the order of k, as on the CPU. A result therefore depends
+// neither on tiles nor on levels nor on the device, and it equals the CPU's except for the last bit of the norm.
+//
+// WHERE THINGS ARE. The size of shared memory decides; a row takes `pitch` floats, an odd number of vectors, so that the same
+// vector of eight neighbouring rows is in eight different groups of banks.
+//
+//   kResident    | head | Gram | Y                  |   global memory is accessed at the beginning and at the end only
+//   kStreamY     | head | Gram | panel 0 | panel 1  |   Y is in the workspace; rows are copied to a panel while the rows in the
+//                                                       other one are used
+//   kStreamAll   | head | rows | panel 0 | panel 1  |   the Gram matrix is in the workspace too, and streamed like Y: only for
+//                                                       a side near 128 on the GPUs with the least shared memory
+//
+// TILES OF A SYMMETRIC PRODUCT (Gram matrix and polynomial). The side is cut into n <= 16 blocks of P: 8 for sides up to 128,
+// 6 up to 96, 4 up to 64, 2 up to 32. A block of rows times half a block of columns, P x P/2 sums, belongs to a thread, and a
+// pair of block rows 2w and 2w + 1 to warp w. Of the blocks {i, j} and {j, i}, which mirror each other, the pair of i computes
+//
+//   those right of it:  j odd for row 2w, j even for row 2w + 1        (w = 2:         j = 0  1  2  3  4  5  6  7  8  9 ...
+//   those left of it:   j even for row 2w, j odd for row 2w + 1           row 2w = 4       #     #     d  #     #     # ...
+//   on the diagonal:    the right half                                    row 2w + 1 = 5      #     #     d  #     #    ...)
+//
+// so that the lanes of a warp have the half blocks 0 ... 31 of columns, each once: lane c loads columns c P/2 ..., which are
+// neighbouring vectors, and one of two blocks of rows, which are broadcast. (Lane 4w, whose columns are the left half of the
+// diagonal, has the right half of the diagonal of row 2w + 1, as lane 4w + 3 has.) At sides of 16 P this is 8 warps of 32 lanes.
+// What remains is the left half of the diagonal's upper triangle, P/2 (P/2 + 1) / 2 sums for each block row: the first lanes of a
+// block row take one each, as their `extra`.
+//
+// For sides up to 16 thread t has element (t / 16, t % 16) and nothing is mirrored.
+//
+// TILES OF THE UPDATE Y = a Y + Y B. A thread has four columns and up to eight rows of Y. Eight lanes have 32 neighbouring
+// columns, one wavefront of shared memory; the 32 groups of eight lanes are distributed over the columns first and then over as
+// many rows as possible: 8 groups of rows for sides up to 128, 10 up to 96, 16 up to 64, 32 up to 32. For sides up to 16, a
+// thread has one column, and 16 lanes a row.
 #pragma once
 
+#include "async_copy.h"
 #include "device.h"
 #include "schulz.h"
 #include "status.h"
 
 namespace fcm {
 
-constexpr int kGroups = 16;    // threads along each side of a product
-constexpr int kPanel = 32;     // rows of Y or of the Gram matrix that are streamed through shared memory together
-constexpr int kNarrow = 64;    // short sides up to this use register tiles of up to 4 x 4, longer ones of 8 x 8
-constexpr int kPad = 4;        // after each row of Y in shared memory: aligns vectors and distributes rows over the banks
-constexpr int kHead = 12;      // floats at the start of shared memory, for a Head
-static_assert(kGroups * kGroups == kThreads, "a thread a tile");
-
-// The rows of Y that a thread updates at a time; times the columns of its tile, as many sums as its registers hold.
-__host__ __device__ constexpr int rows_a_thread(int width) { return width > kNarrow ? 4 : 8; }
+constexpr int kTiny = 16;         // sides up to this have a thread for each element of a symmetric product
+constexpr int kHead = 12;         // floats at the start of shared memory, for a Head
+constexpr int kLeastPanel = 12;   // rows; with room for fewer, the Gram matrix is not kept in shared memory either
+constexpr int kSlicePanel = 16;   // rows of a panel of kStreamAll
+constexpr int kMostRows = 8;      // rows of Y that a thread updates together
 
 enum Level : int { kResident = 0, kStreamY = 1, kStreamAll = 2 };
 
+// The side of a block of a symmetric product, by the short side of the matrix.
+__host__ __device__ constexpr int block_side(int side) {
+    return side <= kTiny ? 1 : side <= 32 ? 2 : side <= 64 ? 4 : side <= 96 ? 6 : 8;
+}
+
+// Floats from a row to the next, and groups of rows in the update. Both are the same for all sides with blocks of P, so that
+// the compiler knows the distance of what a thread reads.
+__host__ __device__ constexpr int pitch_of(int P) { return P == 1 ? kTiny + 4 : 16 * P + 4; }
+__host__ __device__ constexpr int groups_of(int P) { return P == 1 ? kThreads / kTiny : 32 / ((16 * P + 31) / 32); }
+
 struct Shape {
     int side;        // short side
-    int width;       // short side padded to whole vectors
+    int width;       // short side padded to whole vectors and to whole blocks
+    int pitch;       // floats from a row to the next
     int64_t length;  // long side
 };
 
 __host__ __device__ inline Shape shape_of(const fcm_matrix_block &block) {
-    const int64_t side = block.rows < block.cols ? block.rows : block.cols;
-    const int unit = side > kNarrow ? 8 : 4;
-    return {static_cast<int>(side), (static_cast<int>(side) + unit - 1) / unit * unit,
-            block.rows < block.cols ? block.cols : block.rows};
+    const auto side = static_cast<int>(block.rows < block.cols ? block.rows : block.cols);
+    const int P = block_side(side);
+    const int unit = P == 6 ? 12 : P == 8 ? 8 : 4;
+    return {side, (side + unit - 1) / unit * unit, pitch_of(P), block.rows < block.cols ? block.cols : block.rows};
 }
 
 __host__ __device__ inline double cost_of(const fcm_matrix_block &block) {
@@ -50,28 +83,33 @@ __host__ __device__ inline double cost_of(const fcm_matrix_block &block) {
            (3.0 * static_cast<double>(s.length) + static_cast<double>(s.width));
 }
 
-// Floats of shared memory after the head. A panel of Y is either kPanel whole rows, or kPanel columns of the rows that are
-// updated together.
-__host__ __device__ inline int64_t panel_floats(const Shape &s) {
-    const int64_t rows = kPanel * (s.width + kPad);
-    const int64_t columns = kGroups * rows_a_thread(s.width) * (kPanel + kPad);
-    return rows > columns ? rows : columns;
-}
-__host__ __device__ inline int64_t shared_floats(const Shape &s, Level level) {
-    const int64_t gram = static_cast<int64_t>(s.width) * s.width;
-    if (level == kResident) return gram + s.length * (s.width + kPad);
-    if (level == kStreamY) return gram + panel_floats(s);
-    return kPanel * s.width + panel_floats(s);
+__host__ __device__ inline int row_groups(const Shape &s) { return groups_of(block_side(s.side)); }
+
+// Floats of a number of rows; nothing follows the last one.
+__host__ __device__ inline int64_t rows_floats(const Shape &s, int64_t rows) { return rows * s.pitch - (s.pitch - s.width); }
+
+// The rows of each of two panels beside the Gram matrix. If possible, each thread has eight rows of a panel to update, or four.
+__host__ __device__ inline int panel_rows(const Shape &s, int64_t available) {
+    const int64_t left = (available - rows_floats(s, s.width)) / 2 + (s.pitch - s.width);
+    const int most = row_groups(s) * kMostRows;
+    if (left >= static_cast<int64_t>(most) * s.pitch) return most;
+    if (left >= static_cast<int64_t>(most) / 2 * s.pitch) return most / 2;
+    return left < s.pitch ? 0 : static_cast<int>(left / s.pitch);
 }
 __host__ __device__ inline Level level_of(const Shape &s, int64_t available) {
-    if (shared_floats(s, kResident) <= available) return kResident;
-    return shared_floats(s, kStreamY) <= available ? kStreamY : kStreamAll;
+    if (rows_floats(s, s.width) + rows_floats(s, s.length) <= available) return kResident;
+    return panel_rows(s, available) >= kLeastPanel ? kStreamY : kStreamAll;
+}
+// Floats of shared memory after the head.
+__host__ __device__ inline int64_t shared_floats(const Shape &s, Level level, int64_t available) {
+    if (level == kResident) return rows_floats(s, s.width) + rows_floats(s, s.length);
+    if (level == kStreamY) return rows_floats(s, s.width) + 2 * rows_floats(s, panel_rows(s, available));
+    return rows_floats(s, row_groups(s) * kMostRows) + 2 * rows_floats(s, kSlicePanel);
 }
 // Floats of the workspace for the data that is not kept in shared memory.
 __host__ __device__ inline int64_t stream_floats(const Shape &s, Level level) {
     if (level == kResident) return 0;
-    const int64_t gram = static_cast<int64_t>(s.width) * s.width;
-    return s.length * s.width + (level == kStreamAll ? gram : 0);
+    return s.width * s.length + (level == kStreamAll ? s.pitch * s.width : 0);
 }
 
 struct Schulz {
@@ -90,350 +128,598 @@ struct Schulz {
 // the values would occupy registers that the sums need.
 struct Head {
     unsigned long long task;
-    int64_t length;
-    int side;
-    int width;
+    Shape shape;
     Level level;
+    int panel_rows;
     int steps;  // 0 for a matrix of zeros
 };
 static_assert(sizeof(Head) <= kHead * sizeof(float), "the head has room");
 
-// The addresses of the parts of a matrix; `level` determines which of them are valid.
+// The parts of a matrix; the level determines which of them exist.
 struct Work {
     Shape shape;
-    Level level;
     float *gram;
-    float *y;
-    float *panel;
-    float *gram_panel;
-    float *far_y;
-    float *far_gram;
+    float *y;      // all of it, or the rows of kStreamAll that are updated
+    float *panel;  // the first of two, panel_floats apart
+    int panel_rows;
+    int panel_floats;
+    float *far_y;     // rows of `width` floats
+    float *far_gram;  // rows of `pitch` floats
 };
 
+template <Level L>
 __device__ __forceinline__ Work work_of(const Schulz &s, float *shared) {
     const Head &head = *reinterpret_cast<const Head *>(shared);
     Work work;
-    work.shape = {head.side, head.width, head.length};
-    work.level = head.level;
-    float *room = shared + kHead;
-    const int gram = head.width * head.width;
-    work.gram = room;
-    work.y = room + gram;
-    work.panel = room + (head.level == kStreamAll ? kPanel * head.width : gram);
-    work.gram_panel = room;
+    work.shape = head.shape;
+    work.gram = shared + kHead;
+    work.y = L == kStreamAll ? work.gram : work.gram + rows_floats(work.shape, work.shape.width);
+    work.panel = L == kStreamAll ? work.y + rows_floats(work.shape, row_groups(work.shape) * kMostRows) : work.y;
+    work.panel_rows = head.panel_rows;
+    work.panel_floats = static_cast<int>(rows_floats(work.shape, work.panel_rows));
     work.far_y = s.stream + blockIdx.x * s.stream_stride;
-    work.far_gram = work.far_y + head.length * head.width;
+    work.far_gram = work.far_y + work.shape.length * work.shape.width;
     return work;
+}
+
+// The index of the thread, read again wherever it is used: otherwise nvcc derives from it, at the beginning, what every phase
+// needs for every side, and keeps all that in registers.
+__device__ __forceinline__ int thread_index() {
+#if defined(__CUDA_ARCH__)
+    int index;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(index));
+    return index;
+#else
+    return static_cast<int>(threadIdx.x);
+#endif
 }
 
 __device__ __forceinline__ int minimum(int64_t a, int64_t b) { return static_cast<int>(a < b ? a : b); }
 
-// The index of row or column `i` of a tile of T. Wide tiles consist of two halves that are far apart, so that neighbouring
-// threads read neighbouring vectors without bank conflicts.
-template <int T>
-__device__ __forceinline__ int place_in_tile(int tile, int i, int width) {
-    if constexpr (T == 8) return i < 4 ? 4 * tile + i : width / 2 + 4 * tile + i - 4;
-    return T * tile + i;
-}
-
-template <int T>
-__device__ __forceinline__ void load_tile(const float *row, int tile, int width, float (&value)[T]) {
-    if constexpr (T == 8) {
-        const float4 low = *reinterpret_cast<const float4 *>(row + 4 * tile);
-        const float4 high = *reinterpret_cast<const float4 *>(row + width / 2 + 4 * tile);
-        value[0] = low.x;
-        value[1] = low.y;
-        value[2] = low.z;
-        value[3] = low.w;
-        value[4] = high.x;
-        value[5] = high.y;
-        value[6] = high.z;
-        value[7] = high.w;
-    } else if constexpr (T == 4) {
-        load<4>(row + 4 * tile, value);
+// N neighbouring floats in the longest vectors that their alignment allows, which is that of N.
+template <int N>
+__device__ __forceinline__ void load_near(const float *from, float (&value)[N]) {
+    if constexpr (N % 4 == 0) {
+#pragma unroll
+        for (int i = 0; i < N; i += 4) {
+            const float4 four = *reinterpret_cast<const float4 *>(from + i);
+            value[i] = four.x;
+            value[i + 1] = four.y;
+            value[i + 2] = four.z;
+            value[i + 3] = four.w;
+        }
+    } else if constexpr (N % 2 == 0) {
+#pragma unroll
+        for (int i = 0; i < N; i += 2) {
+            const float2 two = *reinterpret_cast<const float2 *>(from + i);
+            value[i] = two.x;
+            value[i + 1] = two.y;
+        }
     } else {
 #pragma unroll
-        for (int i = 0; i < T; ++i) value[i] = row[T * tile + i];
+        for (int i = 0; i < N; ++i) value[i] = from[i];
     }
 }
 
-// Copies `count` rows of the workspace to shared memory, where rows are `to_stride` floats apart.
-__device__ __forceinline__ void fetch_rows(float *to, int to_stride, const float *from, int width, int count) {
+template <int N>
+__device__ __forceinline__ void store_near(float *to, const float (&value)[N]) {
+    if constexpr (N % 4 == 0) {
+#pragma unroll
+        for (int i = 0; i < N; i += 4) {
+            *reinterpret_cast<float4 *>(to + i) = make_float4(value[i], value[i + 1], value[i + 2], value[i + 3]);
+        }
+    } else if constexpr (N % 2 == 0) {
+#pragma unroll
+        for (int i = 0; i < N; i += 2) *reinterpret_cast<float2 *>(to + i) = make_float2(value[i], value[i + 1]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < N; ++i) to[i] = value[i];
+    }
+}
+
+// The same to the workspace. nvcc divides a store of four floats that were computed one by one into four stores.
+template <int N>
+__device__ __forceinline__ void store_far(float *to, const float (&value)[N]) {
+#if defined(__CUDA_ARCH__)
+    if constexpr (N == 4) {
+        asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "f"(value[0]), "f"(value[1]),
+                     "f"(value[2]), "f"(value[3])
+                     : "memory");
+        return;
+    }
+#endif
+    store_near<N>(to, value);
+}
+
+// ---- Streams ----
+
+// Calls copy(row, col) for all vectors of `count` rows, neighbouring ones by neighbouring threads; col is their first column.
+template <class Copy>
+__device__ __forceinline__ void for_vectors(int width, int count, const Copy &copy) {
     const int vectors = width / 4;
+    const int rows = kThreads / vectors;
+    const int rest = kThreads - rows * vectors;
+    int row = thread_index() / vectors;
+    int vector = thread_index() - row * vectors;
 #pragma unroll 1
-    for (int e = static_cast<int>(threadIdx.x); e < count * vectors; e += kThreads) {
-        const int row = e / vectors;
-        const int at = e - row * vectors;
-        *reinterpret_cast<float4 *>(to + row * to_stride + 4 * at) =
-            *reinterpret_cast<const float4 *>(from + static_cast<int64_t>(row) * width + 4 * at);
-    }
-}
-
-// sum += Q^T Q over `depth` rows of Q, for the rows and columns of one tile.
-template <int T>
-__device__ __forceinline__ void add_squares(float (&sum)[T][T], const float *q, int stride, int depth, int row, int col,
-                                            int width) {
-#pragma unroll(T == 8 ? 1 : 4)
-    for (int k = 0; k < depth; ++k, q += stride) {
-        float left[T], right[T];
-        load_tile<T>(q, row, width, left);
-        load_tile<T>(q, col, width, right);
-#pragma unroll
-        for (int i = 0; i < T; ++i) {
-#pragma unroll
-            for (int j = 0; j < T; ++j) sum[i][j] = fmaf(left[i], right[j], sum[i][j]);
+    while (row < count) {
+        copy(row, 4 * vector);
+        row += rows;
+        vector += rest;
+        if (vector >= vectors) {
+            vector -= vectors;
+            ++row;
         }
     }
 }
 
-// Stores the Gram matrix, or b A + c A A in its place (`poly`). A tile below the diagonal is the mirror image of a computed
-// one, and so is the lower half of a tile on the diagonal. Each element of `to` is read and written by a single thread.
-template <int T>
-__device__ __forceinline__ void store_tile(float *to, const float (&sum)[T][T], int row, int col, int width, bool poly,
-                                           float b, float c) {
-#pragma unroll
-    for (int i = 0; i < T; ++i) {
-#pragma unroll
-        for (int j = 0; j < T; ++j) {
-            const int r = place_in_tile<T>(row, i, width);
-            const int s = place_in_tile<T>(col, j, width);
-            if (row == col && s < r) continue;
-            const float value = poly ? fmaf(b, to[r * width + s], c * sum[i][j]) : sum[i][j];
-            to[r * width + s] = value;
-            to[s * width + r] = value;
-        }
-    }
+// Begins to copy rows of the workspace to shared memory.
+__device__ __forceinline__ void fetch(float *to, const Shape &shape, const float *from, int from_pitch, int count) {
+    for_vectors(shape.width, count,
+                [&](int row, int col) { copy_async16(to + row * shape.pitch + col, from + row * from_pitch + col); });
+    commit_copies();
 }
 
-template <int T>
-__device__ __forceinline__ void symmetric_product(const Schulz &s, float *shared, bool poly, float b, float c) {
-    const Work work = work_of(s, shared);
-    const int width = work.shape.width;
-    const int tiles = width / T;
-    // The tiles of the upper triangle are assigned to the threads row by row.
-    int row = 0;
-    int col = static_cast<int>(threadIdx.x);
-    while (row < tiles && col >= tiles - row) {
-        col -= tiles - row;
-        ++row;
-    }
-    col += row;
-    const bool mine = row < tiles;
-    const bool streamed = poly ? work.level == kStreamAll : work.level != kResident;
-    const int64_t depth = poly ? work.shape.side : work.shape.length;
-    float sum[T][T] = {};
-    if (streamed) {
-        const float *far = poly ? work.far_gram : work.far_y;
+// Calls use(panel, first, rows) for all `total` rows of `far`, in order. While a panel is used, the next one is copied. On
+// return, some threads may still use the last one.
+template <class Use>
+__device__ __forceinline__ void for_panels(const Work &work, const float *far, int far_pitch, int64_t total, const Use &use) {
+    const int rows = work.panel_rows;
+    const auto begin = [&](int64_t first, int buffer) {
+        fetch(work.panel + buffer * work.panel_floats, work.shape, far + first * far_pitch, far_pitch,
+              minimum(rows, total - first));
+    };
+    begin(0, 0);
+    int buffer = 0;
 #pragma unroll 1
-        for (int64_t k = 0; k < depth; k += kPanel) {
-            const int count = minimum(kPanel, depth - k);
-            fetch_rows(work.panel, width + kPad, far + k * width, width, count);
-            __syncthreads();
-            if (mine) add_squares<T>(sum, work.panel, width + kPad, count, row, col, width);
-            __syncthreads();
-        }
+    for (int64_t first = 0; first < total; first += rows) {
+        wait_copies<0>();
+        __syncthreads();  // this panel is there, and nobody uses the other one any more
+        if (first + rows < total) begin(first + rows, 1 - buffer);
+        use(work.panel + buffer * work.panel_floats, first, minimum(rows, total - first));
+        buffer = 1 - buffer;
+    }
+}
+
+// ---- Symmetric products ----
+
+// What a thread computes: rows P * row ... and columns P/2 * col ... of the result, and one element on or beside the diagonal.
+template <int P>
+struct Unit {
+    bool any;
+    int row;
+    int col;
+    bool has_extra;
+    int extra_row;
+    int extra_col;
+};
+
+template <int P>
+__device__ __forceinline__ Unit<P> unit_of(const Shape &shape) {
+    constexpr int kHalf = P / 2;
+    const int blocks = shape.width / P;
+    const int lane = thread_index() % 32;
+    const int pair = thread_index() / 32;
+    const int first = 2 * pair;
+    const int own = lane / 2;
+    Unit<P> unit;
+    int rank;  // of this lane among those of its block row
+    if (own < first) {
+        unit.row = first + own % 2;
+        unit.col = lane;
+        rank = lane / 4 * 2 + lane % 2;
+    } else if (own == first) {
+        unit.row = first + 1 - lane % 2;
+        unit.col = 2 * unit.row + 1;
+        rank = first;
     } else {
-        const float *near = poly ? work.gram : work.y;
-        if (mine) add_squares<T>(sum, near, poly ? width : width + kPad, static_cast<int>(depth), row, col, width);
-        __syncthreads();  // everybody has read what is overwritten now
+        unit.row = first + 1 - own % 2;
+        unit.col = lane;
+        rank = first + 1 + (own - first - 1) / 2 * 2 + lane % 2;
     }
-    if (mine && work.level == kStreamAll) {
-        store_tile<T>(work.far_gram, sum, row, col, width, poly, b, c);
-    } else if (mine) {
-        store_tile<T>(work.gram, sum, row, col, width, poly, b, c);
+    unit.any = unit.row < blocks && unit.col < 2 * blocks;
+    // Extras are numbered by rows of the triangle. A block row has about as many lanes as there are blocks, which is more.
+    int r = 0;
+    int c = rank;
+#pragma unroll
+    for (int i = 0; i < kHalf; ++i) {
+        if (r == i && c >= kHalf - i) {
+            c -= kHalf - i;
+            ++r;
+        }
     }
-    __syncthreads();
+    unit.has_extra = unit.any && r < kHalf;
+    // Without one, a lane computes one that nobody stores.
+    unit.extra_row = P * unit.row + (r < kHalf ? r : 0);
+    unit.extra_col = P * unit.row + (r < kHalf ? r + c : 0);
+    return unit;
 }
 
-// sum += Y B over `depth` columns of Y, for a thread's rows of Y, which start at y + offset[r], and its columns of B.
-template <int T, int R>
-__device__ __forceinline__ void add_product(float (&sum)[R][T], const float *y, const int (&offset)[R], const float *b,
-                                            int depth, int col, int width) {
-    int k = 0;
-    for (; k + 4 <= depth; k += 4) {
-        float rows[R][4];
+template <int P>
+struct Sums {
+    float of[P][P / 2] = {};
+    float extra = 0.0f;
+};
+
+// sum += Q^T Q over `depth` rows of Q.
+template <int P>
+__device__ __forceinline__ void add_squares(Sums<P> &sum, const Unit<P> &unit, const float *q, int depth) {
+    constexpr int kHalf = P / 2;
+    constexpr int kPitch = pitch_of(P);
+    const float *rows = q + P * unit.row;
+    const float *cols = q + kHalf * unit.col;
+    const float *extra_row = q + unit.extra_row;
+    const float *extra_col = q + unit.extra_col;
+#pragma unroll(P == 8 ? 2 : 4)
+    for (int k = 0; k < depth; ++k) {
+        float left[P], right[kHalf];
+        load_near<P>(rows + k * kPitch, left);
+        load_near<kHalf>(cols + k * kPitch, right);
+        sum.extra = fmaf(extra_row[k * kPitch], extra_col[k * kPitch], sum.extra);
 #pragma unroll
-        for (int r = 0; r < R; ++r) load<4>(y + offset[r] + k, rows[r]);
+        for (int i = 0; i < P; ++i) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i, b += width) {
-            float right[T];
-            load_tile<T>(b, col, width, right);
+            for (int j = 0; j < kHalf; ++j) sum.of[i][j] = fmaf(left[i], right[j], sum.of[i][j]);
+        }
+    }
+}
+
+// Stores the Gram matrix, or b A + c A A in its patch, with the mirror image of each element. On the diagonal both images of
+// some elements are computed; they are equal, and everything is read before anything is written.
+template <int P, bool Poly>
+__device__ __forceinline__ void store_unit(float *to, Sums<P> &sum, const Unit<P> &unit, float b, float c) {
+    constexpr int kHalf = P / 2;
+    constexpr int kPitch = pitch_of(P);
+    float *rows = to + P * unit.row * kPitch + kHalf * unit.col;
+    float *cols = to + kHalf * unit.col * kPitch + P * unit.row;
+    float *extra = to + unit.extra_row * kPitch + unit.extra_col;
+    if constexpr (Poly) {
+#pragma unroll
+        for (int i = 0; i < P; ++i) {
+            float old[kHalf];
+            load_near<kHalf>(rows + i * kPitch, old);
+#pragma unroll
+            for (int j = 0; j < kHalf; ++j) sum.of[i][j] = fmaf(b, old[j], c * sum.of[i][j]);
+        }
+        if (unit.has_extra) sum.extra = fmaf(b, *extra, c * sum.extra);
+    }
+#pragma unroll
+    for (int i = 0; i < P; ++i) store_near<kHalf>(rows + i * kPitch, sum.of[i]);
+#pragma unroll
+    for (int j = 0; j < kHalf; ++j) {
+        float mirror[P];
+#pragma unroll
+        for (int i = 0; i < P; ++i) mirror[i] = sum.of[i][j];
+        store_near<P>(cols + j * kPitch, mirror);
+    }
+    if (unit.has_extra) {
+        *extra = sum.extra;
+        to[unit.extra_col * kPitch + unit.extra_row] = sum.extra;
+    }
+}
+
+// For tiny sides: an element a thread.
+template <>
+struct Unit<1> {
+    bool any;
+    int row;
+    int col;
+};
+template <>
+struct Sums<1> {
+    float of = 0.0f;
+};
+template <>
+__device__ __forceinline__ Unit<1> unit_of<1>(const Shape &shape) {
+    const int row = thread_index() / kTiny;
+    const int col = thread_index() % kTiny;
+    return {row < shape.side && col < shape.side, row, col};
+}
+template <>
+__device__ __forceinline__ void add_squares<1>(Sums<1> &sum, const Unit<1> &unit, const float *q, int depth) {
+#pragma unroll 4
+    for (int k = 0; k < depth; ++k) sum.of = fmaf(q[k * pitch_of(1) + unit.row], q[k * pitch_of(1) + unit.col], sum.of);
+}
+template <bool Poly>
+__device__ __forceinline__ void store_element(float *to, const Sums<1> &sum, const Unit<1> &unit, float b, float c) {
+    float &place = to[unit.row * pitch_of(1) + unit.col];
+    place = Poly ? fmaf(b, place, c * sum.of) : sum.of;
+}
+
+template <int P, Level L, bool Poly>
+__device__ __forceinline__ void symmetric_product(const Schulz &s, float *shared, float b, float c) {
+    const Work work = work_of<L>(s, shared);
+    const Unit<P> unit = unit_of<P>(work.shape);
+    Sums<P> sum;
+    if constexpr (Poly ? L == kStreamAll : L != kResident) {
+        for_panels(work, Poly ? work.far_gram : work.far_y, Poly ? work.shape.pitch : work.shape.width,
+                   Poly ? work.shape.side : work.shape.length,
+                   [&](const float *panel, int64_t, int rows) {
+                       if (unit.any) add_squares<P>(sum, unit, panel, rows);
+                   });
+    } else {
+        const float *near = Poly ? work.gram : work.y;
+        if (unit.any) add_squares<P>(sum, unit, near, Poly ? work.shape.side : static_cast<int>(work.shape.length));
+        if (Poly) __syncthreads();  // everybody has read what is overwritten now
+    }
+    float *to = L == kStreamAll ? work.far_gram : work.gram;
+    if (unit.any) {
+        if constexpr (P == 1) {
+            store_element<Poly>(to, sum, unit, b, c);
+        } else {
+            store_unit<P, Poly>(to, sum, unit, b, c);
+        }
+    }
+    __syncthreads();  // the product is there
+}
+
+// ---- The update ----
+
+// The columns of a thread: four, or one for tiny sides.
+template <int P>
+constexpr int kColumns = P == 1 ? 1 : 4;
+
+// Its first column, and its first row; the next ones are groups_of(P) apart.
+struct Patch {
+    bool any;
+    int col;
+    int row;
+};
+
+template <int P>
+__device__ __forceinline__ Patch patch_of(const Shape &shape) {
+    constexpr int kGroups = groups_of(P);
+    const int thread = thread_index();
+    if constexpr (P == 1) {
+        return {thread % kTiny < shape.side, thread % kTiny, thread / kTiny};
+    } else {
+        const int eight = thread / 8;
+        const int col = eight / kGroups * 32 + thread % 8 * 4;
+        return {col < shape.width, col, eight % kGroups};
+    }
+}
+
+// sum += Y B over `depth` columns of Y, a multiple of those of a thread, for its rows of Y, which start at y + offset[r], and its
+// columns of B.
+template <int P, int R>
+__device__ __forceinline__ void add_product(float (&sum)[R][kColumns<P>], const float *y, const int (&offset)[R], const float *b,
+                                            int depth) {
+    constexpr int C = kColumns<P>;
+#pragma unroll(C == 1 ? 4 : 1)
+    for (int k = 0; k < depth; k += C) {
+        float left[R][C];
+#pragma unroll
+        for (int r = 0; r < R; ++r) load_near<C>(y + offset[r] + k, left[r]);
+#pragma unroll
+        for (int i = 0; i < C; ++i) {
+            float right[C];
+            load_near<C>(b + (k + i) * pitch_of(P), right);
 #pragma unroll
             for (int r = 0; r < R; ++r) {
 #pragma unroll
-                for (int j = 0; j < T; ++j) sum[r][j] = fmaf(rows[r][i], right[j], sum[r][j]);
+                for (int j = 0; j < C; ++j) sum[r][j] = fmaf(left[r][i], right[j], sum[r][j]);
             }
-        }
-    }
-    for (; k < depth; ++k, b += width) {
-        float right[T];
-        load_tile<T>(b, col, width, right);
-#pragma unroll
-        for (int r = 0; r < R; ++r) {
-            const float left = y[offset[r] + k];
-#pragma unroll
-            for (int j = 0; j < T; ++j) sum[r][j] = fmaf(left, right[j], sum[r][j]);
         }
     }
 }
 
-// Y = a Y + sum for a thread's rows and columns; returns whether a value left the range of float.
-template <int T, int R>
-__device__ __forceinline__ bool move_rows(float *y, int stride, const float (&sum)[R][T], float a, int group, int rows,
-                                          int col, int width) {
+// Y = a Y + Y B for R rows of each group, which are stored in place or to `far`; of `count` rows in all, which may be less,
+// unless R is kMostRows. Returns whether a value left the range of float.
+template <int P, int R, Level L>
+__device__ __forceinline__ bool update_rows(const Work &work, const Patch &patch, float *y, float *far, int count, float a) {
+    constexpr int C = kColumns<P>;
+    constexpr int kPitch = pitch_of(P);
+    constexpr int kGroups = groups_of(P);
+    float sum[R][C] = {};
+    int offset[R];
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+        const int row = patch.row + kGroups * r;
+        // for rows past the end, the last row is read again and its sum is discarded
+        offset[r] = (R == kMostRows ? row : minimum(row, count - 1)) * kPitch;
+    }
+    // The padding of Y and the rows of B beyond the side are zeros.
+    const int depth = (work.shape.side + C - 1) / C * C;
+    if constexpr (L == kStreamAll) {
+        for_panels(work, work.far_gram, kPitch, depth, [&](const float *panel, int64_t first, int rows) {
+            if (patch.any) add_product<P, R>(sum, y + first, offset, panel + patch.col, rows);
+        });
+    } else {
+        if (patch.any) add_product<P, R>(sum, y, offset, work.gram + patch.col, depth);
+    }
+    if constexpr (L == kResident) __syncthreads();  // everybody has read the rows that move now
+    if (!patch.any) return false;
     bool bad = false;
 #pragma unroll
     for (int r = 0; r < R; ++r) {
-        if (group + kGroups * r >= rows) continue;
-        float *row = y + static_cast<int64_t>(group + kGroups * r) * stride;
+        const int row = patch.row + kGroups * r;
+        if (R != kMostRows && row >= count) continue;
+        float value[C];
+        load_near<C>(y + row * kPitch + patch.col, value);
 #pragma unroll
-        for (int j = 0; j < T; ++j) {
-            float &place = row[place_in_tile<T>(col, j, width)];
-            const float value = fmaf(a, place, sum[r][j]);
-            bad = bad || not_finite(value);
-            place = value;
+        for (int j = 0; j < C; ++j) {
+            value[j] = fmaf(a, value[j], sum[r][j]);
+            bad = bad || not_finite(value[j]);
         }
-    }
-    return bad;
-}
-
-// Y = a Y + Y B, a group of rows at a time: once all threads hold their sums, the old rows are no longer needed.
-template <int T>
-__device__ __forceinline__ bool update(const Schulz &s, float *shared, float a) {
-    const Work work = work_of(s, shared);
-    const int width = work.shape.width;
-    const int side = work.shape.side;
-    const int64_t length = work.shape.length;
-    constexpr int R = rows_a_thread(T == 8 ? FCM_SMALL_SIDE : kNarrow);
-    constexpr int kRowsAtOnce = kGroups * R;
-    const int col = static_cast<int>(threadIdx.x) % kGroups;
-    const int group = static_cast<int>(threadIdx.x) / kGroups;
-    const bool mine = col * T < width;
-    bool bad = false;
-#pragma unroll 1
-    for (int64_t first = 0; first < length; first += kRowsAtOnce) {
-        const int rows = minimum(kRowsAtOnce, length - first);
-        float sum[R][T] = {};
-        if (work.level == kResident) {
-            const float *y = work.y + first * (width + kPad);
-            int offset[R];
-#pragma unroll
-            for (int r = 0; r < R; ++r) {
-                // for rows past the end, the last row is read again and its sum is discarded
-                offset[r] = minimum(group + kGroups * r, rows - 1) * (width + kPad);
-            }
-            if (mine) add_product<T, R>(sum, y, offset, work.gram, side, col, width);
-            __syncthreads();
-            if (mine) bad = move_rows<T, R>(work.y + first * (width + kPad), width + kPad, sum, a, group, rows, col, width) || bad;
+        if constexpr (L == kResident) {
+            store_near<C>(y + row * kPitch + patch.col, value);
         } else {
-            float *y = work.far_y + first * width;
-            int offset[R];
-#pragma unroll
-            for (int r = 0; r < R; ++r) offset[r] = (group + kGroups * r) * (kPanel + kPad);
-#pragma unroll 1
-            for (int k = 0; k < side; k += kPanel) {
-                constexpr int kVectors = kPanel / 4;
-                for (int e = static_cast<int>(threadIdx.x); e < kRowsAtOnce * kVectors; e += kThreads) {
-                    const int row = e / kVectors;
-                    const int at = e % kVectors * 4;
-                    float4 four = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-                    if (row < rows && k + at < width) {
-                        four = *reinterpret_cast<const float4 *>(y + static_cast<int64_t>(row) * width + k + at);
-                    }
-                    *reinterpret_cast<float4 *>(work.panel + row * (kPanel + kPad) + at) = four;
-                }
-                const int depth = minimum(kPanel, side - k);
-                if (work.level == kStreamAll) fetch_rows(work.gram_panel, width, work.far_gram + k * width, width, depth);
-                __syncthreads();
-                const float *b = work.level == kStreamAll ? work.gram_panel : work.gram + k * width;
-                if (mine) add_product<T, R>(sum, work.panel, offset, b, depth, col, width);
-                __syncthreads();
-            }
-            if (mine) bad = move_rows<T, R>(y, width, sum, a, group, rows, col, width) || bad;
+            store_far<C>(far + row * work.shape.width + patch.col, value);
         }
     }
-    __syncthreads();
     return bad;
 }
 
-// Y = X^T factor, computed in double and rounded once. Reads along the rows of m for either orientation.
-__device__ __forceinline__ bool load_matrix(const Work &work, const fcm_matrix_block &block, const float *m, double factor) {
-    const int width = work.shape.width;
-    const bool tall = block.rows > block.cols;
-    const bool resident = work.level == kResident;
+template <int R>
+struct Rows {
+    static constexpr int value = R;
+};
+
+// The same for any number of rows, as many for each thread as there are, up to eight.
+template <int P, Level L>
+__device__ __forceinline__ bool update_some(const Work &work, const Patch &patch, float *y, float *far, int count, float a) {
+    constexpr int kGroups = groups_of(P);
+    constexpr int kPitch = pitch_of(P);
     bool bad = false;
+    int done = 0;
+    const auto some = [&](auto rows) {
+        constexpr int R = decltype(rows)::value;
+        bad = update_rows<P, R, L>(work, patch, y + done * kPitch, far + done * work.shape.width, count - done,
+                                  a) ||
+              bad;
+        done += R * kGroups;
+        if (L == kStreamAll) __syncthreads();  // the panels of the Gram matrix are used again
+    };
 #pragma unroll 1
-    for (int64_t first = 0; first < work.shape.length; first += kPanel) {
-        const int count = minimum(kPanel, work.shape.length - first);
-        float *to = resident ? work.y + first * (width + kPad) : work.panel;
+    while (count - done >= kMostRows * kGroups) some(Rows<kMostRows>{});
 #pragma unroll 1
-        for (int e = static_cast<int>(threadIdx.x); e < kPanel * width; e += kThreads) {
-            const int row = tall ? e / width : e % kPanel;
-            const int col = tall ? e - row * width : e / kPanel;
-            if (row >= count) continue;
-            float value = 0.0f;
-            if (col < work.shape.side) {
-                const int64_t at = tall ? (first + row) * block.cols + col : col * block.cols + first + row;
-                value = static_cast<float>(static_cast<double>(m[at]) * factor);
-                bad = bad || not_finite(value);
-            }
-            to[row * (width + kPad) + col] = value;
+    while (count - done > 2 * kGroups) some(Rows<4>{});
+    if (count - done > kGroups) some(Rows<2>{});
+    if (count - done > 0) some(Rows<1>{});
+    return bad;
+}
+
+template <int P, Level L>
+__device__ __forceinline__ bool update(const Schulz &s, float *shared, float a) {
+    const Work work = work_of<L>(s, shared);
+    const Patch patch = patch_of<P>(work.shape);
+    bool bad = false;
+    if constexpr (L == kResident) {
+        bad = update_some<P, L>(work, patch, work.y, work.y, static_cast<int>(work.shape.length), a);
+    } else if constexpr (L == kStreamY) {
+        const int width = work.shape.width;
+        for_panels(work, work.far_y, width, work.shape.length, [&](float *panel, int64_t first, int rows) {
+            bad = update_some<P, L>(work, patch, panel, work.far_y + first * width, rows, a) || bad;
+        });
+    } else {
+        constexpr int kMost = groups_of(P) * kMostRows;
+#pragma unroll 1
+        for (int64_t first = 0; first < work.shape.length; first += kMost) {
+            const int rows = minimum(kMost, work.shape.length - first);
+            float *far = work.far_y + first * work.shape.width;
+            fetch(work.y, work.shape, far, work.shape.width, rows);
+            bad = update_some<P, L>(work, patch, work.y, far, rows, a) || bad;
         }
-        if (!resident) {
-            __syncthreads();
-            const int vectors = width / 4;
+    }
+    __syncthreads();  // everybody has the new Y
+    return bad;
+}
+
+// ---- Loading and storing ----
+
+// Y = X^T factor, computed in double and rounded once, for `count` rows of Y from `first` on.
+__device__ __forceinline__ bool load_rows(float *to, const Shape &shape, const fcm_matrix_block &block, const float *m,
+                                          int64_t first, int count, double factor) {
+    const int thread = thread_index();
+    const int pitch = shape.pitch;
+    bool bad = false;
+    const auto scaled = [&](const float *from) {
+        const auto value = static_cast<float>(static_cast<double>(*from) * factor);
+        bad = bad || not_finite(value);
+        return value;
+    };
+    if (block.rows > block.cols) {
+        // Both have the same rows.
+        const float *from = m + first * shape.side;
 #pragma unroll 1
-            for (int e = static_cast<int>(threadIdx.x); e < count * vectors; e += kThreads) {
-                const int row = e / vectors;
-                const int at = 4 * (e - row * vectors);
-                *reinterpret_cast<float4 *>(work.far_y + (first + row) * width + at) =
-                    *reinterpret_cast<const float4 *>(work.panel + row * (width + kPad) + at);
+        for (int e = thread; e < count * shape.side; e += kThreads) {
+            const int row = e / shape.side;
+            to[row * pitch + e - row * shape.side] = scaled(from + e);
+        }
+        const int padding = shape.width - shape.side;
+#pragma unroll 1
+        for (int e = thread; e < count * padding; e += kThreads) {
+            const int row = e / padding;
+            to[row * pitch + shape.side + e - row * padding] = 0.0f;
+        }
+    } else {
+        // A warp reads 32 neighbouring elements of four rows of X, and stores four neighbouring elements of 32 rows of Y.
+        const int stretches = (count + 31) / 32;
+#pragma unroll 1
+        for (int task = thread / 32; task < shape.width / 4 * stretches; task += kWarps) {
+            const int col = task / stretches * 4;
+            const int row = (task - col / 4 * stretches) * 32 + thread % 32;
+            if (row >= count) continue;
+            const float *from = m + col * block.cols + first + row;
+            float value[4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i) value[i] = col + i < shape.side ? scaled(from + i * block.cols) : 0.0f;
+            store_near<4>(to + row * pitch + col, value);
+        }
+    }
+    return bad;
+}
+
+// o = X and w -= step X, either of which may be null, for the same rows.
+__device__ __forceinline__ void store_rows(const float *from, const Shape &shape, const fcm_matrix_block &block, float *o,
+                                           float *w, int64_t first, int count, float step) {
+    const int thread = thread_index();
+    const int pitch = shape.pitch;
+    const auto put = [&](int64_t at, float value) {
+        if (w != nullptr) w[at] -= step * value;
+        if (o != nullptr) o[at] = value;
+    };
+    if (block.rows > block.cols) {
+#pragma unroll 1
+        for (int e = thread; e < count * shape.side; e += kThreads) {
+            const int row = e / shape.side;
+            put(first * shape.side + e, from[row * pitch + e - row * shape.side]);
+        }
+    } else {
+        const int stretches = (count + 31) / 32;
+#pragma unroll 1
+        for (int task = thread / 32; task < shape.width / 4 * stretches; task += kWarps) {
+            const int col = task / stretches * 4;
+            const int row = (task - col / 4 * stretches) * 32 + thread % 32;
+            if (row >= count) continue;
+            float value[4];
+            load_near<4>(from + row * pitch + col, value);
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                if (col + i < shape.side) put((col + i) * block.cols + first + row, value[i]);
             }
+        }
+    }
+}
+
+template <Level L>
+__device__ __forceinline__ bool load_matrix(const Work &work, const fcm_matrix_block &block, const float *m, double factor) {
+    bool bad = false;
+    if constexpr (L == kResident) {
+        bad = load_rows(work.y, work.shape, block, m, 0, static_cast<int>(work.shape.length), factor);
+    } else {
+        // Through both panels in turn, so that one is filled while some still copy the other.
+        int buffer = 0;
+#pragma unroll 1
+        for (int64_t first = 0; first < work.shape.length; first += work.panel_rows) {
+            const int count = minimum(work.panel_rows, work.shape.length - first);
+            float *panel = work.panel + buffer * work.panel_floats;
+            bad = load_rows(panel, work.shape, block, m, first, count, factor) || bad;
             __syncthreads();
+            float *to = work.far_y + first * work.shape.width;
+            for_vectors(work.shape.width, count, [&](int row, int col) {
+                *reinterpret_cast<float4 *>(to + row * work.shape.width + col) =
+                    *reinterpret_cast<const float4 *>(panel + row * work.shape.pitch + col);
+            });
+            buffer = 1 - buffer;
         }
     }
     __syncthreads();
     return bad;
 }
 
-// o = X and w -= step X; either may be null.
+template <Level L>
 __device__ __forceinline__ void store_matrix(const Work &work, const fcm_matrix_block &block, float *o, float *w, float step) {
-    const int width = work.shape.width;
-    const int side = work.shape.side;
-    const bool tall = block.rows > block.cols;
-    const bool resident = work.level == kResident;
-#pragma unroll 1
-    for (int64_t first = 0; first < work.shape.length; first += kPanel) {
-        const int count = minimum(kPanel, work.shape.length - first);
-        if (!resident) {
-            fetch_rows(work.panel, width + kPad, work.far_y + first * width, width, count);
-            __syncthreads();
-        }
-        const float *from = resident ? work.y + first * (width + kPad) : work.panel;
-#pragma unroll 1
-        for (int e = static_cast<int>(threadIdx.x); e < kPanel * side; e += kThreads) {
-            const int row = tall ? e / side : e % kPanel;
-            const int col = tall ? e - row * side : e / kPanel;
-            if (row >= count) continue;
-            const int64_t at = tall ? (first + row) * block.cols + col : col * block.cols + first + row;
-            const float value = from[row * (width + kPad) + col];
-            if (w != nullptr) w[at] -= step * value;
-            if (o != nullptr) o[at] = value;
-        }
-        if (!resident) __syncthreads();
+    if constexpr (L == kResident) {
+        store_rows(work.y, work.shape, block, o, w, 0, static_cast<int>(work.shape.length), step);
+    } else {
+        for_panels(work, work.far_y, work.shape.width, work.shape.length, [&](const float *panel, int64_t first, int rows) {
+            store_rows(panel, work.shape, block, o, w, first, rows, step);
+        });
     }
 }
 
-template <int T>
-__device__ __forceinline__ bool iterate(const Schulz &s, float *shared, bool bad) {
-#pragma unroll 1
-    for (int i = 0; i < reinterpret_cast<const Head *>(shared)->steps; ++i) {
-        symmetric_product<T>(s, shared, false, 0.0f, 0.0f);
-        symmetric_product<T>(s, shared, true, s.of.coefficients[3 * i + 1], s.of.coefficients[3 * i + 2]);
-        bad = update<T>(s, shared, s.of.coefficients[3 * i]);
-    }
-    return bad;
-}
+// ---- A matrix ----
 
 // The client and the block of a matrix.
 struct Task {
@@ -448,34 +734,53 @@ __device__ __forceinline__ Task task_of(const Schulz &s, const float *shared) {
     return {task % s.of.clients, number, s.of.blocks[number]};
 }
 
-// Returns whether the matrix stayed within the range of float; the result is not stored yet.
-__device__ __forceinline__ bool orthogonalize(const Schulz &s, float *shared) {
+__device__ __forceinline__ void begin_matrix(const Schulz &s, Head &head, const float *shared) {
     const Task task = task_of(s, shared);
-    const double norm = s.of.norms[task.client * s.of.block_count + task.number];
-    const float *m = s.of.m + task.client * s.of.m_stride + task.block.m_offset;
-    bool bad = load_matrix(work_of(s, shared), task.block, m, norm == 0.0 ? 0.0 : 1.0 / (norm * s.of.divisor));
-    const int width = reinterpret_cast<const Head *>(shared)->width;
-    if (width <= 16) {
-        bad = iterate<1>(s, shared, bad);
-    } else if (width <= 32) {
-        bad = iterate<2>(s, shared, bad);
-    } else if (width <= kNarrow) {
-        bad = iterate<4>(s, shared, bad);
-    } else {
-        bad = iterate<8>(s, shared, bad);
-    }
-    return __syncthreads_or(bad ? 1 : 0) == 0;
+    head.shape = shape_of(task.block);
+    head.level = level_of(head.shape, s.shared_floats);
+    head.panel_rows = head.level == kStreamAll ? kSlicePanel : panel_rows(head.shape, s.shared_floats);
+    head.steps = s.of.norms[task.client * s.of.block_count + task.number] == 0.0 ? 0 : static_cast<int>(s.of.steps);
 }
 
+template <int P, Level L>
+__device__ __forceinline__ bool iterate(const Schulz &s, float *shared, bool bad) {
+#pragma unroll 1
+    for (int i = 0; i < reinterpret_cast<const Head *>(shared)->steps; ++i) {
+        symmetric_product<P, L, false>(s, shared, 0.0f, 0.0f);
+        symmetric_product<P, L, true>(s, shared, s.of.coefficients[3 * i + 1], s.of.coefficients[3 * i + 2]);
+        bad = update<P, L>(s, shared, s.of.coefficients[3 * i]);
+    }
+    return bad;
+}
+
+template <Level L>
 __device__ __forceinline__ void one_matrix(const Schulz &s, float *shared) {
-    if (orthogonalize(s, shared)) {
+    bool bad;
+    {
         const Task task = task_of(s, shared);
-        store_matrix(work_of(s, shared), task.block,
-                     s.of.o == nullptr ? nullptr : s.of.o + task.client * s.of.o_stride + task.block.o_offset,
-                     s.of.w == nullptr ? nullptr : s.of.w + task.client * s.of.w_stride + task.block.w_offset,
-                     static_cast<float>(s.of.eta * task.block.scale));
+        const double norm = s.of.norms[task.client * s.of.block_count + task.number];
+        bad = load_matrix<L>(work_of<L>(s, shared), task.block, s.of.m + task.client * s.of.m_stride + task.block.m_offset,
+                             norm == 0.0 ? 0.0 : 1.0 / (norm * s.of.divisor));
+    }
+    if constexpr (L == kStreamAll) {
+        bad = iterate<8, L>(s, shared, bad);
+    } else {
+        switch (block_side(reinterpret_cast<const Head *>(shared)->shape.side)) {
+            case 1: bad = iterate<1, L>(s, shared, bad); break;
+            case 2: bad = iterate<2, L>(s, shared, bad); break;
+            case 4: bad = iterate<4, L>(s, shared, bad); break;
+            case 6: bad = iterate<6, L>(s, shared, bad); break;
+            default: bad = iterate<8, L>(s, shared, bad); break;
+        }
+    }
+    const bool in_range = __syncthreads_or(bad ? 1 : 0) == 0;
+    const Task task = task_of(s, shared);
+    if (in_range) {
+        store_matrix<L>(work_of<L>(s, shared), task.block,
+                        s.of.o == nullptr ? nullptr : s.of.o + task.client * s.of.o_stride + task.block.o_offset,
+                        s.of.w == nullptr ? nullptr : s.of.w + task.client * s.of.w_stride + task.block.w_offset,
+                        static_cast<float>(s.of.eta * task.block.scale));
     } else if (threadIdx.x == 0) {
-        const Task task = task_of(s, shared);
         s.out_of_range.found(s.of.m + task.client * s.of.m_stride + task.block.m_offset);
     }
 }

@@ -772,11 +772,12 @@ TEST(newton_schulz_of_mixed_shapes) {
     matrices.compare(both, "mixed shapes", kTwoSteps);
 }
 
-// Twice with the same workspace.
+// Twice with the same workspace. The norm of the second matrix is a sum of several pieces.
 TEST(newton_schulz_twice) {
     Side sim(FCM_CUDASIM);
-    const fcm_matrix_block block{6, 9, 0, 0, 0, 1.0, 0};
-    Floats m(2, 54), o(2, 54);
+    const std::vector<fcm_matrix_block> blocks = {{6, 9, 0, 0, 0, 1.0, 0}, {3, 3000, 54, 54, 0, 1.0, 0}};
+    constexpr int64_t kLength = 54 + 9000;
+    Floats m(2, kLength), o(2, kLength);
     Random random(48);
     m.fill(random);
     o.fill(random);
@@ -784,18 +785,23 @@ TEST(newton_schulz_twice) {
     float *to_o = sim.put(o);
     int64_t room = 0;
     fcm_error error{};
-    ok(fcm_newton_schulz_workspace(sim.context(), 2, &block, 1, Iteration(), &room, &error), error);
+    ok(fcm_newton_schulz_workspace(sim.context(), 2, blocks.data(), 2, Iteration(), &room, &error), error);
     void *workspace = sim.room(room);
-    ok(fcm_newton_schulz_prepare(sim.context(), 2, &block, 1, Iteration(kTwoSteps.data(), 2), workspace, room, &error), error);
+    ok(fcm_newton_schulz_prepare(sim.context(), 2, blocks.data(), 2, Iteration(kTwoSteps.data(), 2), workspace, room, &error),
+       error);
     std::vector<std::vector<float>> results;
     for (int i = 0; i < 2; ++i) {
-        ok(fcm_zero(sim.context(), to_o, 2 * 54 * 4, &error), error);
-        ok(fcm_newton_schulz(sim.context(), 2, &block, 1, Iteration(kTwoSteps.data(), 2, 1.0), 0.0, to_m, 54, to_o, 54,
-                             nullptr, 0, workspace, room, &error),
+        ok(fcm_zero(sim.context(), to_o, 2 * kLength * 4, &error), error);
+        ok(fcm_newton_schulz(sim.context(), 2, blocks.data(), 2, Iteration(kTwoSteps.data(), 2, 1.0), 0.0, to_m, kLength, to_o,
+                             kLength, nullptr, 0, workspace, room, &error),
            error);
         results.push_back(sim.get(1, o));
+        for (float *x : {m[0], m[1]}) {  // another norm for the second time
+            for (int64_t j = 0; j < kLength; ++j) x[j] *= 2.0f;
+        }
+        ok(fcm_copy_in(sim.context(), const_cast<float *>(to_m), m[0], 2 * kLength * 4, &error), error);
     }
-    CHECK(std::memcmp(results[0].data() + o.first(), results[1].data() + o.first(), 108 * 4) == 0, "another result");
+    CHECK(std::memcmp(results[0].data() + o.first(), results[1].data() + o.first(), 2 * kLength * 4) == 0, "another result");
     CHECK(results[1][static_cast<size_t>(o.first())] != 0.0f, "no result");
 }
 
@@ -811,6 +817,48 @@ TEST(newton_schulz_of_long_sides) {
     Both both;
     Matrices matrices({{100, 130}, {128, 150}}, 1, 43);
     matrices.compare(both, "long sides", interpreted() ? std::vector<double>{2.0, -1.5, 0.5} : kTwoSteps);
+}
+
+// The first and the last side of every tiling, and sides that leave its last blocks empty.
+TEST(newton_schulz_of_sides_around_each_tiling) {
+    Both both;
+    std::vector<int64_t> sides = {1, 2, 3, 8, 9, 16, 17, 20, 29, 32, 33, 47, 64, 65, 72, 73, 84, 96, 97, 104, 105, 119, 121, 128};
+    if (interpreted()) sides = {3, 16, 17, 33, 65, 97};
+    uint64_t seed = 60;
+    for (const int64_t side : sides) {
+        // As long as wide; wide and tall, with rows left over after those that a thread takes together. The tall one is the
+        // first to be computed, in shared memory that nobody has cleared.
+        Matrices matrices({{side, side}, {side, side + 13}, {side + 21, side}}, 1, seed++);
+        Random random(seed);
+        matrices.make_whole(random);
+        matrices.same_bits(both, ("side " + std::to_string(side)).c_str(),
+                           interpreted() ? std::vector<double>{2.0, -1.5, 0.5} : kTwoSteps);
+    }
+}
+
+// So long that Y is streamed, for each tiling, with a last panel of few rows; on some GPUs through panels of other sizes.
+TEST(newton_schulz_of_streams) {
+    Both both;
+    const std::vector<double> step = {2.0, -1.5, 0.5};
+    // A tiny one fits the shared memory of every GPU up to a length of 2800.
+    std::vector<Sides> shapes = {{16, 3001}, {1700, 32}, {64, 900}, {700, 96}, {90, 600}, {128, 500}, {515, 104}, {121, 450}};
+    if (interpreted()) shapes = {{3001, 5}, {103, 240}};
+    uint64_t seed = 90;
+    for (const Sides &sides : shapes) {
+        Matrices matrices({sides}, 1, seed++);
+        Random random(seed);
+        matrices.make_whole(random);
+        matrices.same_bits(both, (std::to_string(sides.rows) + " x " + std::to_string(sides.cols)).c_str(), step);
+    }
+}
+
+// Norms of matrices of one piece and of more, beside each other.
+TEST(newton_schulz_norms_of_many_pieces) {
+    Both both;
+    Matrices matrices({{3, 5}, {2, 4097}, {64, 65}, {64, 64}, {1, 4096}, {4099, 3}}, 3, 61);
+    Random random(62);
+    matrices.make_whole(random);
+    matrices.same_bits(both, "norms", {});
 }
 
 TEST(newton_schulz_that_passes_through) {

@@ -8,6 +8,7 @@ const std::vector<std::string> kSums = {"norm_is_summed_in_its_order", "storm"};
 const std::vector<std::string> kTopK = {"top_k_of_ties", "top_k_of_different_magnitudes"};
 const std::vector<std::string> kSmallSchulz = {"newton_schulz_of_mixed_shapes", "newton_schulz_of_a_tall_matrix"};
 const std::vector<std::string> kLongSchulz = {"newton_schulz_of_long_sides"};
+const std::vector<std::string> kSides = {"newton_schulz_of_sides_around_each_tiling"};
 
 // The GPU with the least shared memory, where matrices are streamed.
 constexpr int kSmallShared = 75;
@@ -310,55 +311,98 @@ std::vector<Mutant> make() {
          kLarge});
 
     // ---- Newton-Schulz ----
-    const Edit overwritten_too_early = {"small_schulz.h", "        __syncthreads();  // everybody has read what is overwritten now\n", ""};
-    add({"schulz-read-barrier", "Newton-Schulz: the polynomial overwrites what others still read", {overwritten_too_early},
-         "small_schulz.cu", Engine::kSource, kSmallSchulz});
-    add({"schulz-product-barrier", "Newton-Schulz: the product is used before all of it is there",
-         {{"small_schulz.h",
-           R"(poly, b, c);
-    }
-    __syncthreads();
-})",
-           R"(poly, b, c);
-    }
-})"}},
-         "small_schulz.cu", Engine::kSource, kSmallSchulz});
-    add({"schulz-row-barrier", "Newton-Schulz: rows move while others still read them",
-         {{"small_schulz.h",
-           R"(            __syncthreads();
-            if (mine) bad = move_rows)",
-           "            if (mine) bad = move_rows"}},
-         "small_schulz.cu", Engine::kPtx, kSmallSchulz});
-    add({"schulz-panel-barrier", "Newton-Schulz: a panel is used before it is loaded",
-         {{"small_schulz.h",
-           R"(width, count);
-            __syncthreads();
-            if (mine) add_squares)",
-           R"(width, count);
-            if (mine) add_squares)"}},
-         "small_schulz.cu", Engine::kSource, kLongSchulz, false, kSmallShared});
+    // Edits of the device code of small matrices, and of the norms before them.
+    const auto small = [&add](const char *name, const char *bug, const char *search, const char *replacement, Engine engine,
+                              std::vector<std::string> tests, int arch = 89) {
+        add({name, std::string("Newton-Schulz: ") + bug, {{"small_schulz.h", search, replacement}}, "small_schulz.cu", engine,
+             std::move(tests), false, arch});
+    };
+    small("schulz-read-barrier", "the polynomial overwrites what others still read",
+          "        if (Poly) __syncthreads();  // everybody has read what is overwritten now\n", "", Engine::kSource, kSmallSchulz);
+    small("schulz-product-barrier", "the product is used before all of it is there",
+          "    __syncthreads();  // the product is there\n", "", Engine::kSource, kSmallSchulz);
+    small("schulz-row-barrier", "rows move while others still read them",
+          "    if constexpr (L == kResident) __syncthreads();  // everybody has read the rows that move now\n", "", Engine::kPtx,
+          kSmallSchulz);
+    small("schulz-y-barrier", "the next step begins before all rows have moved",
+          "    __syncthreads();  // everybody has the new Y\n", "", Engine::kSource, kSides);
+    small("schulz-panel-barrier", "a panel is used before all of it is there",
+          "        __syncthreads();  // this panel is there, and nobody uses the other one any more\n", "", Engine::kSource,
+          kLongSchulz, kSmallShared);
+    small("schulz-panel-wait", "a panel is used before its copy has ended", "        wait_copies<0>();\n", "", Engine::kPtx,
+          kLongSchulz);
+    small("schulz-panel-wait-last", "only the panel before is waited for", "        wait_copies<0>();\n",
+          "        wait_copies<1>();\n", Engine::kPtx, kLongSchulz);
+    small("schulz-panel-stale", "the panels are not exchanged", "minimum(rows, total - first));\n        buffer = 1 - buffer;\n",
+          "minimum(rows, total - first));\n", Engine::kSource, kLongSchulz, kSmallShared);
+    small("schulz-panel-in-use", "the next panel is copied to the one in use", "begin(first + rows, 1 - buffer);",
+          "begin(first + rows, buffer);", Engine::kPtx, kLongSchulz);
+    small("schulz-load-panel", "rows on their way to the workspace are overwritten by the next ones",
+          "            buffer = 1 - buffer;\n        }\n    }\n    __syncthreads();\n",
+          "        }\n    }\n    __syncthreads();\n", Engine::kPtx, kLongSchulz, kSmallShared);
+    small("schulz-rows-in-use", "the next rows are copied while others are multiplied",
+          "        if (L == kStreamAll) __syncthreads();  // the panels of the Gram matrix are used again\n", "", Engine::kPtx,
+          kLongSchulz, kSmallShared);
+    small("schulz-panel-place", "a panel of the Gram matrix is multiplied with the first columns of Y",
+          "add_product<P, R>(sum, y + first, offset,", "add_product<P, R>(sum, y + 0 * first, offset,", Engine::kSource,
+          kLongSchulz, kSmallShared);
+    small("schulz-vector-turn", "two threads copy the same vector of a row",
+          "            vector -= vectors;\n            ++row;\n", "            vector -= vectors;\n", Engine::kPtx, kLongSchulz);
+    small("schulz-range-alone", "each thread decides for itself whether the result is in range",
+          "const bool in_range = __syncthreads_or(bad ? 1 : 0) == 0;", "const bool in_range = !bad;", Engine::kSource,
+          {"newton_schulz_that_leaves_the_range"});
+    small("schulz-tall", "a tall matrix is read as if it were wide",
+          "    if (block.rows > block.cols) {\n        // Both have the same rows.",
+          "    if (block.rows < 0) {\n        // Both have the same rows.", Engine::kSource, {"newton_schulz_of_a_tall_matrix"});
+    small("schulz-padding", "the padding of a tall matrix is not cleared",
+          "to[row * pitch + shape.side + e - row * padding] = 0.0f;",
+          "if (factor < 0.0) to[row * pitch + shape.side + e - row * padding] = 0.0f;", Engine::kSource, kSides);
+    small("schulz-mirror", "the mirror image of a tile is not written",
+          "        store_near<P>(cols + j * kPitch, mirror);\n", "        (void)mirror;\n", Engine::kSource, kSmallSchulz);
+    small("schulz-mirror-column", "the mirror image of every column goes to the row of the first",
+          "store_near<P>(cols + j * kPitch, mirror);", "store_near<P>(cols, mirror);", Engine::kSource, kSmallSchulz);
+    small("schulz-triangle", "the tiles right of the diagonal are those of the other row of the pair",
+          "        unit.row = first + 1 - own % 2;\n        unit.col = lane;",
+          "        unit.row = first + own % 2;\n        unit.col = lane;", Engine::kPtx, kSides);
+    small("schulz-diagonal", "the left half of the diagonal is computed in place of the right one",
+          "unit.col = 2 * unit.row + 1;", "unit.col = 2 * unit.row;", Engine::kSource, kSides);
+    small("schulz-extra", "what is left of the diagonal is forgotten",
+          "    if (unit.has_extra) {\n        *extra = sum.extra;", "    if (unit.any && b > 1e30f) {\n        *extra = sum.extra;",
+          Engine::kSource, kSides);
+    small("schulz-extra-mirror", "what is left of the diagonal has no mirror image",
+          "        to[unit.extra_col * kPitch + unit.extra_row] = sum.extra;\n", "", Engine::kSource, kSides);
+    small("schulz-extra-rank", "two lanes have the same element of the diagonal",
+          "rank = first + 1 + (own - first - 1) / 2 * 2", "rank = first + (own - first - 1) / 2 * 2", Engine::kPtx, kSides);
+    small("schulz-few-rows", "rows that are left over are not updated",
+          "    if (count - done > kGroups) some(Rows<2>{});\n", "", Engine::kSource, kSides);
+    small("schulz-eight-lanes", "neighbouring groups of lanes have columns in common", "eight / kGroups * 32", "eight / kGroups * 28",
+          Engine::kPtx, kSides);
+    small("schulz-client-stride", "w is stepped at the stride of m", "s.of.w + task.client * s.of.w_stride",
+          "s.of.w + task.client * s.of.m_stride", Engine::kSource, kSmallSchulz);
     add({"schulz-queue-barrier", "Newton-Schulz: the next matrix is taken while some still store the last",
          {{"small_schulz.cu", "        __syncthreads();  // everybody is done with this one and its place\n", ""}},
          "small_schulz.cu", Engine::kPtx, kSmallSchulz});
-    add({"schulz-range-alone", "Newton-Schulz: each thread decides for itself whether the result is in range",
-         {{"small_schulz.h", "return __syncthreads_or(bad ? 1 : 0) == 0;", "return !bad;"}}, "small_schulz.cu",
-         Engine::kSource, {"newton_schulz_that_leaves_the_range"}});
-    add({"schulz-tall", "Newton-Schulz: a tall matrix is read as if it were wide",
-         {{"small_schulz.h",
-           R"(                const int64_t at = tall ? (first + row) * block.cols + col : col * block.cols + first + row;
-                value)",
-           R"(                const int64_t at = tall ? (first + row) + col * block.rows : col * block.cols + first + row;
-                value)"}},
-         "small_schulz.cu", Engine::kSource, {"newton_schulz_of_a_tall_matrix"}});
-    add({"schulz-mirror", "Newton-Schulz: the mirror of the Gram matrix is not written",
-         {{"small_schulz.h", "            to[s * width + r] = value;\n", ""}}, "small_schulz.cu", Engine::kSource, kSmallSchulz});
+
+    const std::vector<std::string> kNorms = {"newton_schulz_norms_of_many_pieces"};
+    const auto norms = [&add](const char *name, const char *bug, const char *search, const char *replacement, Engine engine,
+                              std::vector<std::string> tests) {
+        add({name, std::string("norms: ") + bug, {{"schulz_norms.cu", search, replacement}}, "schulz_norms.cu", engine,
+             std::move(tests)});
+    };
+    norms("norms-release", "a sum is counted before it is there for others", "            __threadfence();\n            is_last",
+          "            is_last", Engine::kPtx, kNorms);
+    norms("norms-acquire", "the sums of others are read before they are there", "? 1 : 0;\n            __threadfence();\n",
+          "? 1 : 0;\n", Engine::kPtx, kNorms);
+    norms("norms-too-early", "the last piece but one adds up", "static_cast<unsigned>(pieces) - 1 ?",
+          "static_cast<unsigned>(pieces) - 2 ?", Engine::kSource, kNorms);
+    norms("norms-count", "the count of a matrix is not reset", "            atomicExch(count, 0u);  // for the next launch\n", "",
+          Engine::kSource, {"newton_schulz_twice"});
+    norms("norms-client", "the norm of a matrix is that of the first client",
+          "fcm::norm_of(s.sums + client * s.pieces + entry.first_piece", "fcm::norm_of(s.sums + entry.first_piece",
+          Engine::kPtx, kNorms);
     add({"schulz-nan", "Newton-Schulz: NaN in a matrix is not looked for",
          {{"sums.h", "if (not_finite(x[j])) check.found(x + j);", "if (x[j] < -1e30f) check.found(x + j);"}}, "schulz_norms.cu",
          Engine::kSource, {"newton_schulz_finds_what_is_not_finite"}});
-    add({"schulz-client-stride", "Newton-Schulz: w is stepped at the stride of m",
-         {{"small_schulz.h", "s.of.w + task.client * s.of.w_stride", "s.of.w + task.client * s.of.m_stride"}}, "small_schulz.cu",
-         Engine::kSource, kSmallSchulz});
-
     // ---- Streams ----
     add({"copy-not-waited-for", "a copy to the host returns before it is done",
          {{"context.cu", "return wait ? settle(context, error) : fcm_status{FCM_OK};", "(void)wait;\n        return fcm_status{FCM_OK};"}},
