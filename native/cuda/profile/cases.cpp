@@ -121,19 +121,23 @@ Case rearrange_8(int64_t rows, int64_t cols) {
 
 std::string shape(int64_t rows, int64_t cols) { return std::to_string(rows) + " x " + std::to_string(cols); }
 
-Case newton_schulz(int64_t rows, int64_t cols, int64_t steps) {
+Case newton_schulz(int64_t rows, int64_t cols, int64_t steps, int32_t precision = FCM_FP32) {
     Case c;
     c.title = "Newton-Schulz, " + shape(rows, cols);
-    c.run = [rows, cols, steps](fcm_context *context, const Started &started) {
+    if (precision != FCM_FP32) c.title += precision == FCM_TF32 ? " in tf32" : " in bf16";
+    c.run = [rows, cols, steps, precision](fcm_context *context, const Started &started) {
         const fcm_matrix_block block{rows, cols, 0, 0, 0, 1.0, 0};
-        const Iteration iteration(table::schulz_coefficients().data(), steps);
+        const Iteration iteration(table::schulz_coefficients().data(), steps, 1.0, precision);
         const int64_t count = rows * cols;
         const auto m = matrix(context, count, 1), w = matrix(context, count, 2);
         fcm_error error{};
         int64_t bytes = 0;
         need(fcm_newton_schulz_workspace(context, 1, &block, 1, iteration, &bytes, &error), error);
         const Buffer room(context, bytes);
-        need(fcm_newton_schulz_prepare(context, 1, &block, 1, iteration, room.address(), bytes, &error), error);
+        const fcm_status ready = fcm_newton_schulz_prepare(context, 1, &block, 1, iteration, room.address(), bytes, &error);
+        // A kernel that is there, but that no case launches, is an error anyway.
+        if (ready == FCM_UNSUPPORTED) return;
+        need(ready, error);
         started();
         need(fcm_newton_schulz(context, 1, &block, 1, iteration, 0.02, m->floats(), count, nullptr, 0, w->floats(), count,
                                room.address(), bytes, &error),
@@ -164,6 +168,8 @@ std::vector<Case> all_cases() {
     all.push_back(newton_schulz(128, 512, 5));
     all.push_back(newton_schulz(192, 192, 1));
     all.push_back(newton_schulz(768, 768, 1));
+    // On tensor cores, where the device has them.
+    for (const int32_t precision : {FCM_TF32, FCM_BF16}) all.push_back(newton_schulz(192, 192, 1, precision));
     return all;
 }
 

@@ -104,12 +104,14 @@ int write(const std::string &ptx, const std::string &file, const std::vector<std
     std::ofstream out(file);
     for (size_t i = 0; i < chosen.size(); ++i) {
         const auto start = std::chrono::steady_clock::now();
-        for (const KernelCounts &counts : counts_of(chosen[i])) {
+        const std::vector<KernelCounts> all = counts_of(chosen[i]);
+        for (const KernelCounts &counts : all) {
             out << json_of(chosen[i].title, counts, chosen[i].bytes) << '\n';
             missing.erase(counts.kernel);
         }
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-        std::printf("%zu/%zu %s: %.1f s\n", i + 1, chosen.size(), chosen[i].title.c_str(), seconds.count());
+        std::printf("%zu/%zu %s: %.1f s%s\n", i + 1, chosen.size(), chosen[i].title.c_str(), seconds.count(),
+                    all.empty() ? ", not on this device" : "");
         std::fflush(stdout);
     }
     for (const std::string &kernel : missing) std::printf("no case launches %s\n", kernel.c_str());
