@@ -290,7 +290,7 @@ struct Unit {
     int row;
     int col;
     bool has_extra;
-    int extra_row;
+    int extra_row;  // within the block on the diagonal
     int extra_col;
 };
 
@@ -330,8 +330,8 @@ __device__ __forceinline__ Unit<P> unit_of(const Shape &shape) {
     }
     unit.has_extra = unit.any && r < kHalf;
     // Without one, a lane computes one that nobody stores.
-    unit.extra_row = P * unit.row + (r < kHalf ? r : 0);
-    unit.extra_col = P * unit.row + (r < kHalf ? r + c : 0);
+    unit.extra_row = r < kHalf ? r : 0;
+    unit.extra_col = r < kHalf ? r + c : 0;
     return unit;
 }
 
@@ -341,21 +341,36 @@ struct Sums {
     float extra = 0.0f;
 };
 
-// sum += Q^T Q over `depth` rows of Q.
+// One of the first N values, without a branch.
+template <int N, int P>
+__device__ __forceinline__ float pick(const float (&value)[P], int i) {
+    if constexpr (N == 1) {
+        return value[0];
+    } else if constexpr (N == 4) {
+        const float low = i % 2 == 0 ? value[0] : value[1];
+        const float high = i % 2 == 0 ? value[2] : value[3];
+        return i < 2 ? low : high;
+    } else {
+        float found = value[N - 1];
+#pragma unroll
+        for (int j = 0; j < N - 1; ++j) found = i == j ? value[j] : found;
+        return found;
+    }
+}
+
+// sum += Q^T Q over `depth` rows of Q. The factors of the extra are among the rows of the thread.
 template <int P>
 __device__ __forceinline__ void add_squares(Sums<P> &sum, const Unit<P> &unit, const float *q, int depth) {
     constexpr int kHalf = P / 2;
     constexpr int kPitch = pitch_of(P);
     const float *rows = q + P * unit.row;
     const float *cols = q + kHalf * unit.col;
-    const float *extra_row = q + unit.extra_row;
-    const float *extra_col = q + unit.extra_col;
 #pragma unroll(P == 8 ? 2 : 4)
     for (int k = 0; k < depth; ++k) {
         float left[P], right[kHalf];
         load_near<P>(rows + k * kPitch, left);
         load_near<kHalf>(cols + k * kPitch, right);
-        sum.extra = fmaf(extra_row[k * kPitch], extra_col[k * kPitch], sum.extra);
+        sum.extra = fmaf(pick<kHalf>(left, unit.extra_row), pick<kHalf>(left, unit.extra_col), sum.extra);
 #pragma unroll
         for (int i = 0; i < P; ++i) {
 #pragma unroll
@@ -372,7 +387,8 @@ __device__ __forceinline__ void store_unit(float *to, Sums<P> &sum, const Unit<P
     constexpr int kPitch = pitch_of(P);
     float *rows = to + P * unit.row * kPitch + kHalf * unit.col;
     float *cols = to + kHalf * unit.col * kPitch + P * unit.row;
-    float *extra = to + unit.extra_row * kPitch + unit.extra_col;
+    float *diagonal = to + P * unit.row * (kPitch + 1);
+    float *extra = diagonal + unit.extra_row * kPitch + unit.extra_col;
     if constexpr (Poly) {
 #pragma unroll
         for (int i = 0; i < P; ++i) {
@@ -394,7 +410,7 @@ __device__ __forceinline__ void store_unit(float *to, Sums<P> &sum, const Unit<P
     }
     if (unit.has_extra) {
         *extra = sum.extra;
-        to[unit.extra_col * kPitch + unit.extra_row] = sum.extra;
+        diagonal[unit.extra_col * kPitch + unit.extra_row] = sum.extra;
     }
 }
 

@@ -405,7 +405,7 @@ std::vector<Mutant> make() {
           "    if (unit.has_extra) {\n        *extra = sum.extra;", "    if (unit.any && b > 1e30f) {\n        *extra = sum.extra;",
           Engine::kSource, kSides);
     small("schulz-extra-mirror", "what is left of the diagonal has no mirror image",
-          "        to[unit.extra_col * kPitch + unit.extra_row] = sum.extra;\n", "", Engine::kSource, kSides);
+          "        diagonal[unit.extra_col * kPitch + unit.extra_row] = sum.extra;\n", "", Engine::kSource, kSides);
     small("schulz-extra-rank", "two lanes have the same element of the diagonal",
           "rank = first + 1 + (own - first - 1) / 2 * 2", "rank = first + (own - first - 1) / 2 * 2", Engine::kPtx, kSides);
     small("schulz-few-rows", "rows that are left over are not updated",
