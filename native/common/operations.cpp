@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "entry.h"
+#include "schulz_program.h"
 
 namespace fcm {
 namespace {
@@ -138,7 +139,11 @@ void check_operand(Arguments &arguments, const Blocks<Block> &blocks, const char
 // Limits the sizes so that a device can compute the size of its workspace: below these no product overflows, because a
 // workspace has less than 64 bytes per element of a block and of the square of its short side.
 constexpr int64_t kMost = int64_t{1} << 40;
+// The side of a matrix that is a factor of a product.
+constexpr int64_t kMostSide = int64_t{1} << 31;
 int64_t length_of(const fcm_matrix_block &block) { return std::max(block.rows, block.cols); }
+int64_t most_length(const fcm_matrix_block &block) { return is_small(block) ? kMost : kMostSide; }
+int64_t most_length(const fcm_vector_block &) { return kMost; }
 int64_t length_of(const fcm_vector_block &block) { return block.n; }
 double room_of(const fcm_matrix_block &block) {
     const auto side = static_cast<double>(std::min(block.rows, block.cols));
@@ -149,7 +154,7 @@ double room_of(const fcm_vector_block &) { return 0.0; }
 template <class Block>
 void check_room(Arguments &arguments, const Blocks<Block> &blocks) {
     for (int64_t i = 0; arguments.ok() && i < blocks.count; ++i) {
-        arguments.require(length_of(blocks.at[i]) < kMost, "block %" PRId64 " is too long", i);
+        arguments.require(length_of(blocks.at[i]) < most_length(blocks.at[i]), "block %" PRId64 " is too long", i);
     }
     int64_t matrices = 0;
     if (!arguments.ok()) return;
@@ -205,8 +210,6 @@ int64_t schulz_room(const fcm_context *context, const Blocks<fcm_matrix_block> &
 }
 
 // ---- Products ----
-
-constexpr int64_t kMostSide = int64_t{1} << 31;
 
 Arguments &sides(Arguments &arguments, int64_t rows, int64_t cols, int64_t depth) {
     return arguments.require(rows < kMostSide && cols < kMostSide && depth < kMostSide, "a side is over 2^31");

@@ -37,6 +37,7 @@ __device__ __forceinline__ void copy_async16(void *to, const void *from) {
     *static_cast<float4 *>(to) = *static_cast<const float4 *>(from);
 }
 __device__ __forceinline__ void copy_async16(void *to, const void *from, int bytes) {
+    if (bytes == 16) return copy_async16(to, from);
     auto *target = static_cast<uint16_t *>(to);
     for (int i = 0; i < 8; ++i) target[i] = 2 * i < bytes ? static_cast<const uint16_t *>(from)[i] : uint16_t{0};
 }

@@ -23,6 +23,18 @@ constexpr int64_t kChunk = 4 * kThreads;
 
 __host__ __device__ inline int64_t parts_of(int64_t n, int64_t part) { return n / part + (n % part != 0 ? 1 : 0); }
 
+// The index of the thread, read again wherever it is used: otherwise nvcc derives from it, at the beginning, what every phase of
+// a kernel needs, and keeps all that in registers that sums need.
+__device__ __forceinline__ int thread_index() {
+#if defined(__CUDA_ARCH__)
+    int index;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(index));
+    return index;
+#else
+    return static_cast<int>(threadIdx.x);
+#endif
+}
+
 template <int W>
 __device__ __forceinline__ void load(const float *from, float (&value)[W]) {
     static_assert(W == 1 || W == 4, "one element or a vector of four");

@@ -31,59 +31,91 @@ __device__ __forceinline__ int patch_col() {
     return kPatch * (warp % 2 * 8 + lane % 8);
 }
 
-// Copies slice[d][i] = V(from + i, k + d) for `height` vectors; those that do not exist are zeros. What follows the last
-// element of the depth is not written.
-__device__ __forceinline__ void fetch_slice(Slice &slice, const Factor<float> &f, int64_t from, int height, int64_t k) {
-    const int thread = static_cast<int>(threadIdx.x);
-    const int vectors = f.count - from < height ? static_cast<int>(f.count - from) : height;
-    const int deep = f.depth - k < kSlice ? static_cast<int>(f.depth - k) : kSlice;
+// Copies slice[d][i] = V(from + i, k + d) for H vectors; those that do not exist are zeros. What follows the last element of the
+// depth is not written. A thread has one column or one row of the slice and takes steps along the other, so that an address is an
+// addition.
+template <int H>
+__device__ __forceinline__ void fetch_slice(Slice &slice, const Factor<float> &f, int64_t from, int k) {
+    const int thread = thread_index();
+    const int vectors = f.count - from < H ? static_cast<int>(f.count - from) : H;
+    const int deep = static_cast<int>(f.depth) - k;
     const float *start = f.base + from * f.step + k * f.along;
-    const auto one = [&](int d, int i) {
+    if (f.step != 1) {
+        // A warp reads 8 neighbouring elements, one sector, of 4 vectors, and stores them to 32 different banks.
+        constexpr int kStep = kThreads / kSlice;
+        const int d = thread % 8 + thread / 32 % 2 * 8;
         if (d >= deep) return;
-        if (i < vectors) {
-            copy_async4(&slice[d][i], start + i * f.step + d * f.along);
-        } else {
-            slice[d][i] = 0.0f;
-        }
-    };
-    if (f.step == 1 && f.along % 4 == 0 && reinterpret_cast<uintptr_t>(start) % 16 == 0) {
-        // Four vectors at a time; a warp reads whole rows.
-        const int quads = height / 4;
-        for (int e = thread; e < kSlice * quads; e += kThreads) {
-            const int d = e / quads;
-            const int i = 4 * (e - d * quads);
-            if (d < deep && i + 4 <= vectors) {
-                copy_async16(&slice[d][i], start + i + d * f.along);
+        int i = thread / 8 % 4 + thread / 64 * 4;
+        const float *at = start + i * f.step + d * f.along;
+        const int64_t ahead = kStep * f.step;
+#pragma unroll
+        for (int n = 0; n < H / kStep; ++n, i += kStep, at += ahead) {
+            if (i < vectors) {
+                copy_async4(&slice[d][i], at);
             } else {
-                for (int j = i; j < i + 4; ++j) one(d, j);
+                slice[d][i] = 0.0f;
             }
         }
-    } else if (f.step == 1) {
-        for (int e = thread; e < kSlice * height; e += kThreads) one(e / height, e % height);
+    } else if (f.along % 4 == 0 && is_vector_aligned(start)) {
+        // Four vectors at a time; a warp reads whole rows.
+        constexpr int kQuads = H / 4;
+        constexpr int kStep = kThreads / kQuads;
+        const int i = thread % kQuads * 4;
+        const int bytes = vectors - i >= 4 ? 16 : vectors > i ? 4 * (vectors - i) : 0;
+        int d = thread / kQuads;
+        const float *at = start + i + d * f.along;
+        const int64_t ahead = kStep * f.along;
+#pragma unroll
+        for (int n = 0; n < kSlice / kStep; ++n, d += kStep, at += ahead) {
+            if (d < deep) copy_async16(&slice[d][i], at, bytes);
+        }
     } else {
-        // A warp reads 8 neighbouring elements, one sector, of 4 vectors, and stores them to 32 different banks.
-        for (int e = thread; e < kSlice * height; e += kThreads) one(e % 8 + e / 32 % 2 * 8, e / 8 % 4 + e / 64 * 4);
+        constexpr int kStep = kThreads / H;
+        const int i = thread % H;
+        int d = thread / H;
+        const float *at = start + i + d * f.along;
+        const int64_t ahead = kStep * f.along;
+#pragma unroll 1
+        for (int n = 0; n < kSlice / kStep; ++n, d += kStep, at += ahead) {
+            if (d >= deep) return;
+            if (i < vectors) {
+                copy_async4(&slice[d][i], at);
+            } else {
+                slice[d][i] = 0.0f;
+            }
+        }
     }
 }
 
-// sum += the products of `deep` elements of a slice, for the patches of a thread: P x Q of them.
+// sum += the products of the elements d of a slice, for the patches of a thread: P x Q of them.
 template <int P, int Q>
-__device__ __forceinline__ void add_slice(float (&sum)[P * kPatch][Q * kPatch], const Slice &a, const Slice &b, int deep,
-                                          int row, int col) {
-#pragma unroll(P * Q == 4 ? 2 : 4)
-    for (int d = 0; d < deep; ++d) {
-        float rows[P][kPatch], cols[Q][kPatch];
+__device__ __forceinline__ void add_element(float (&sum)[P * kPatch][Q * kPatch], const Slice &a, const Slice &b, int d, int row,
+                                            int col) {
+    float rows[P][kPatch], cols[Q][kPatch];
 #pragma unroll
-        for (int p = 0; p < P; ++p) load<kPatch>(&a[d][row + p * kHalfTile], rows[p]);
+    for (int p = 0; p < P; ++p) load<kPatch>(&a[d][row + p * kHalfTile], rows[p]);
 #pragma unroll
-        for (int q = 0; q < Q; ++q) load<kPatch>(&b[d][col + q * kHalfTile], cols[q]);
+    for (int q = 0; q < Q; ++q) load<kPatch>(&b[d][col + q * kHalfTile], cols[q]);
 #pragma unroll
-        for (int i = 0; i < P * kPatch; ++i) {
+    for (int i = 0; i < P * kPatch; ++i) {
 #pragma unroll
-            for (int j = 0; j < Q * kPatch; ++j) {
-                sum[i][j] = fmaf(rows[i / kPatch][i % kPatch], cols[j / kPatch][j % kPatch], sum[i][j]);
-            }
+        for (int j = 0; j < Q * kPatch; ++j) {
+            sum[i][j] = fmaf(rows[i / kPatch][i % kPatch], cols[j / kPatch][j % kPatch], sum[i][j]);
         }
+    }
+}
+
+// The same for `deep` elements. A whole slice needs no index.
+template <int P, int Q>
+__device__ __forceinline__ void add_slice(float (&sum)[P * kPatch][Q * kPatch], const Slice &a, const Slice &b, int deep) {
+    const int row = patch_row();
+    const int col = patch_col();
+    if (deep >= kSlice) {
+#pragma unroll 16
+        for (int d = 0; d < kSlice; ++d) add_element<P, Q>(sum, a, b, d, row, col);
+    } else {
+#pragma unroll 1
+        for (int d = 0; d < deep; ++d) add_element<P, Q>(sum, a, b, d, row, col);
     }
 }
 
@@ -121,18 +153,19 @@ union TileRoom {
 
 template <int P, int Q>
 __device__ __forceinline__ bool product_tile(const TileWork<float> &t, TileRoom &room) {
+    const auto depth = static_cast<int>(t.a.depth);  // sides are below 2^31
     float sum[P * kPatch][Q * kPatch] = {};
     auto &a = room.slices.a;
     auto &b = room.slices.b;
-    fetch_slice(a[0], t.a, t.top, P * kHalfTile, 0);
-    fetch_slice(b[0], t.b, t.left, Q * kHalfTile, 0);
+    fetch_slice<P * kHalfTile>(a[0], t.a, t.top, 0);
+    fetch_slice<Q * kHalfTile>(b[0], t.b, t.left, 0);
     commit_copies();
     int now = 0;
 #pragma unroll 1
-    for (int64_t k = 0; k < t.a.depth; k += kSlice) {
-        if (k + kSlice < t.a.depth) {
-            fetch_slice(a[1 - now], t.a, t.top, P * kHalfTile, k + kSlice);
-            fetch_slice(b[1 - now], t.b, t.left, Q * kHalfTile, k + kSlice);
+    for (int k = 0; k < depth; k += kSlice) {
+        if (k + kSlice < depth) {
+            fetch_slice<P * kHalfTile>(a[1 - now], t.a, t.top, k + kSlice);
+            fetch_slice<Q * kHalfTile>(b[1 - now], t.b, t.left, k + kSlice);
             commit_copies();
             wait_copies<1>();
         } else {
@@ -140,8 +173,7 @@ __device__ __forceinline__ bool product_tile(const TileWork<float> &t, TileRoom 
         }
         __syncthreads();
         // What follows the last element is skipped, because adding zeros would turn a sum of -0 into 0.
-        add_slice<P, Q>(sum, a[now], b[now], t.a.depth - k < kSlice ? static_cast<int>(t.a.depth - k) : kSlice, patch_row(),
-                        patch_col());
+        add_slice<P, Q>(sum, a[now], b[now], depth - k);
         __syncthreads();
         now = 1 - now;
     }

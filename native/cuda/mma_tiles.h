@@ -38,46 +38,37 @@ struct MmaSlice {
     }
 };
 
-// Copies the vectors [from, from + height) of a factor over [k, k + kDepth). What does not exist becomes zero.
-template <bool Along, class Element>
-__device__ __forceinline__ void fetch_mma(MmaSlice<Element> &slice, const Factor<Element> &f, int64_t from, int height, int64_t k) {
+// Copies the vectors [from, from + H) of a factor over [k, k + kDepth). What does not exist becomes zero. A thread has one vector
+// of a row and takes steps along the rows, in which the permutation does not change, so that an address is an addition.
+template <bool Along, int H, class Element>
+__device__ __forceinline__ void fetch_mma(MmaSlice<Element> &slice, const Factor<Element> &f, int64_t from, int k) {
     using S = MmaSlice<Element>;
-    const int count = f.count - from < height ? static_cast<int>(f.count - from) : height;
-    const int deep = f.depth - k < S::kDepth ? static_cast<int>(f.depth - k) : S::kDepth;
-    const auto bytes = [](int elements) {
-        return elements >= S::kElements ? kVectorBytes : elements > 0 ? elements * static_cast<int>(sizeof(Element)) : 0;
-    };
-    if constexpr (Along) {
-#pragma unroll 1
-        for (int e = static_cast<int>(threadIdx.x); e < height * kDeepVectors; e += kThreads) {
-            const int i = e / kDeepVectors;
-            const int v = e % kDeepVectors;
-            const int there = i < count ? bytes(deep - v * S::kElements) : 0;
-            copy_async16(slice.along(i, v), f.base + (from + i) * f.step + (k + v * S::kElements), there);
-        }
-    } else {
-        const int across = height / S::kElements;
-#pragma unroll 1
-        for (int e = static_cast<int>(threadIdx.x); e < across * S::kDepth; e += kThreads) {
-            const int d = e / across;
-            const int v = e - d * across;
-            const int there = d < deep ? bytes(count - v * S::kElements) : 0;
-            copy_async16(slice.across(d, v), f.base + (k + d) * f.along + (from + v * S::kElements), there);
-        }
+    const int thread = thread_index();
+    const int count = f.count - from < H ? static_cast<int>(f.count - from) : H;
+    const int deep = static_cast<int>(f.depth) - k;
+    constexpr int kRowVectors = Along ? kDeepVectors : H / S::kElements;  // that are copied, of a row
+    constexpr int kStep = kThreads / kRowVectors;
+    constexpr int kRows = Along ? H : S::kDepth;
+    static_assert(kRows % kStep == 0 && kStep % 8 == 0, "whole steps");
+    const int v = thread % kRowVectors;
+    int row = thread / kRowVectors;
+    const int left = (Along ? deep : count) - v * S::kElements;  // elements
+    const int bytes = left >= S::kElements ? kVectorBytes : left > 0 ? left * static_cast<int>(sizeof(Element)) : 0;
+    const int64_t pitch = Along ? f.step : f.along;
+    const Element *at = f.base + (Along ? from + row : k + row) * pitch + (Along ? k : from) + v * S::kElements;
+    uint4 *to = Along ? slice.along(row, v) : slice.across(row, v);
+#pragma unroll
+    for (int n = 0; n < kRows / kStep; ++n) {
+        const int there = row < (Along ? count : deep) ? bytes : 0;
+        copy_async16(to, at, there);
+        row += kStep;
+        at += kStep * pitch;
+        to += kStep * (Along ? kDeepVectors : S::kTileVectors);
     }
 }
 
-// How a lane finds its part of a fragment. Rows and columns of warps are multiples of 16, so that the permutation of a vector is
-// an exclusive or with a number that only depends on the lane. These numbers are computed anew for every slice, because the
-// registers that keeping them takes are needed for the sums: an empty instruction hides from the compiler that the lane is the
-// same each time.
-__device__ __forceinline__ int hidden_lane() {
-    int lane = static_cast<int>(threadIdx.x) % 32;
-#if defined(__CUDA_ARCH__)
-    asm volatile("" : "+r"(lane));
-#endif
-    return lane;
-}
+// Rows and columns of warps are multiples of 16, so that the permutation of a vector is an exclusive or with a number that only
+// depends on the lane.
 
 // Element (d, i) of a slice of floats with vectors along the rows of the result; ldmatrix transposes 16-bit elements only.
 // A lane takes d = 8 s + lane % 4 + deep and i = row + lane / 4 + beyond.
@@ -196,22 +187,22 @@ __device__ __forceinline__ bool mma_tile(const TileWork<Element> &t, MmaRoom<Ele
     float sum[Warp::kRows][Warp::kCols][4] = {};
     auto &a = room.slices.a;
     auto &b = room.slices.b;
-    fetch_mma<LeftAlong>(a[0], t.a, t.top, P * kHalfTile, 0);
-    fetch_mma<RightAlong>(b[0], t.b, t.left, Q * kHalfTile, 0);
+    fetch_mma<LeftAlong, P * kHalfTile>(a[0], t.a, t.top, 0);
+    fetch_mma<RightAlong, Q * kHalfTile>(b[0], t.b, t.left, 0);
     commit_copies();
     int now = 0;
 #pragma unroll 1
     for (int k = 0; k < depth; k += kDepth) {
         if (k + kDepth < depth) {
-            fetch_mma<LeftAlong>(a[1 - now], t.a, t.top, P * kHalfTile, k + kDepth);
-            fetch_mma<RightAlong>(b[1 - now], t.b, t.left, Q * kHalfTile, k + kDepth);
+            fetch_mma<LeftAlong, P * kHalfTile>(a[1 - now], t.a, t.top, k + kDepth);
+            fetch_mma<RightAlong, Q * kHalfTile>(b[1 - now], t.b, t.left, k + kDepth);
             commit_copies();
             wait_copies<1>();
         } else {
             wait_copies<0>();
         }
         __syncthreads();
-        const int lane = hidden_lane();
+        const int lane = thread_index() % 32;
 #pragma unroll 1
         for (int s = 0; s < kDeepVectors / 2; ++s) {
             uint32_t left[Warp::kRows][4];

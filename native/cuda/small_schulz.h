@@ -162,18 +162,6 @@ __device__ __forceinline__ Work work_of(const Schulz &s, float *shared) {
     return work;
 }
 
-// The index of the thread, read again wherever it is used: otherwise nvcc derives from it, at the beginning, what every phase
-// needs for every side, and keeps all that in registers.
-__device__ __forceinline__ int thread_index() {
-#if defined(__CUDA_ARCH__)
-    int index;
-    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(index));
-    return index;
-#else
-    return static_cast<int>(threadIdx.x);
-#endif
-}
-
 __device__ __forceinline__ int minimum(int64_t a, int64_t b) { return static_cast<int>(a < b ? a : b); }
 
 // N neighbouring floats in the longest vectors that their alignment allows, which is that of N.

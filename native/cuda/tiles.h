@@ -105,37 +105,42 @@ __device__ __forceinline__ TileWork<Element> tile_of(const Products &p, int64_t 
 template <class Element>
 __device__ __forceinline__ bool store_quarter(const TileWork<Element> &t, Stage &stage, int64_t top, int64_t left) {
     bool bad = false;
+    const int thread = thread_index();
     const int rows = t.rows - top < kHalfTile ? static_cast<int>(t.rows - top) : kHalfTile;
     const int cols = t.cols - left < kHalfTile ? static_cast<int>(t.cols - left) : kHalfTile;
+    // Of a symmetric result, the elements below the diagonal are mirror images: those of a row i with j < i + below.
+    const int below = t.symmetric ? static_cast<int>(top - left) : -kTile;
+    constexpr int kRowsAtOnce = kThreads / kHalfTile;
+    const int j = thread % kHalfTile;
+    if (j < cols) {
+        int i = thread / kHalfTile;
+        int64_t at = (top + i) * t.pitch + left + j;
 #pragma unroll 1
-    for (int e = static_cast<int>(threadIdx.x); e < rows * kHalfTile; e += kThreads) {
-        const int i = e / kHalfTile;
-        const int j = e % kHalfTile;
-        const int64_t row = top + i;
-        const int64_t col = left + j;
-        // Of a symmetric result, the elements below the diagonal are mirror images.
-        if (j >= cols || (t.symmetric && col < row)) continue;
-        const int64_t at = row * t.pitch + col;
-        float value = t.product_factor * stage[i][j];
-        if (t.base != nullptr) value = fmaf(t.base_factor, to_float(t.base[at]), value);
-        bad = bad || not_finite(value);
-        const Element stored = rounded_to<Element>(value);
-        t.out[at] = stored;
-        stage[i][j] = value;
-        if (t.also != nullptr) t.also[at] = row == col ? rounded_to<Element>(to_float(stored) + t.diagonal) : stored;
+        for (; i < rows; i += kRowsAtOnce, at += kRowsAtOnce * t.pitch) {
+            if (j < i + below) continue;
+            float value = t.product_factor * stage[i][j];
+            if (t.base != nullptr) value = fmaf(t.base_factor, to_float(t.base[at]), value);
+            bad = bad || not_finite(value);
+            const Element stored = rounded_to<Element>(value);
+            t.out[at] = stored;
+            stage[i][j] = value;
+            if (t.also != nullptr) t.also[at] = j == i + below ? rounded_to<Element>(to_float(stored) + t.diagonal) : stored;
+        }
     }
     if (!t.symmetric) return bad;
     __syncthreads();
     // A warp takes 8 rows of 4 columns: one sector of each column, from 32 different banks.
+    constexpr int kColsAtOnce = 4;
+    const int i = thread % 8 + thread / 32 * 8;
+    if (i >= rows) return bad;
+    int mirrored = thread / 8 % kColsAtOnce;
+    int64_t at = (left + mirrored) * t.pitch + top + i;
 #pragma unroll 1
-    for (int e = static_cast<int>(threadIdx.x); e < kHalfTile * ((cols + 3) / 4 * 4); e += kThreads) {
-        const int i = e % 8 + e / 32 % (kHalfTile / 8) * 8;
-        const int j = e / 8 % 4 + e / (4 * kHalfTile) * 4;
-        const int64_t row = top + i;
-        const int64_t col = left + j;
-        if (i >= rows || j >= cols || col <= row) continue;
-        t.out[col * t.pitch + row] = rounded_to<Element>(stage[i][j]);
-        if (t.also != nullptr) t.also[col * t.pitch + row] = rounded_to<Element>(stage[i][j]);
+    for (; mirrored < cols; mirrored += kColsAtOnce, at += kColsAtOnce * t.pitch) {
+        if (mirrored <= i + below) continue;
+        const Element stored = rounded_to<Element>(stage[i][mirrored]);
+        t.out[at] = stored;
+        if (t.also != nullptr) t.also[at] = stored;
     }
     return bad;
 }

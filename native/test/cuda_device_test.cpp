@@ -985,6 +985,36 @@ TEST(newton_schulz_of_a_large_matrix_that_leaves_the_range) {
     matrices.compare(both, "one out of range", {0.0, 0.0, 300.0, 0.0, 0.0, 300.0, 0.0, 0.0, 300.0}, 1e-3);
 }
 
+// A matrix that left the range in one call is stepped by the next, in the same workspace.
+TEST(newton_schulz_after_one_that_left_the_range) {
+    Side sim(FCM_CUDASIM);
+    const fcm_matrix_block block{16, 16, 0, 0, 0, 1.0, 1};
+    const std::vector<double> diverging = {0.0, 0.0, 300.0, 0.0, 0.0, 300.0, 0.0, 0.0, 300.0};
+    const Iteration iteration(diverging.data(), 3);
+    Floats ones(1, 256), identity(1, 256), o(1, 256);
+    std::fill(ones[0], ones[0] + 256, 1.0f);
+    std::fill(identity[0], identity[0] + 256, 0.0f);
+    for (int64_t i = 0; i < 16; ++i) identity[0][i * 17] = 3.0f;
+    const float *bad = sim.put(ones);
+    const float *good = sim.put(identity);
+    float *to_o = sim.put(o);
+    int64_t room = 0;
+    fcm_error error{};
+    ok(fcm_newton_schulz_workspace(sim.context(), 1, &block, 1, iteration, &room, &error), error);
+    void *workspace = sim.room(room);
+    ok(fcm_newton_schulz_prepare(sim.context(), 1, &block, 1, iteration, workspace, room, &error), error);
+    for (const float *m : {bad, good}) {
+        ok(fcm_newton_schulz(sim.context(), 1, &block, 1, iteration, 0.0, m, 256, to_o, 256, nullptr, 0, workspace, room, &error),
+           error);
+        const fcm_status status = fcm_synchronize(sim.context(), &error);
+        CHECK(status == (m == bad ? FCM_NOT_FINITE : FCM_OK), "status %d: %s", status, error.message);
+    }
+    double wanted = 0.25;
+    for (int i = 0; i < 3; ++i) wanted = 300.0 * std::pow(wanted, 5);
+    const float got = sim.get(2, o)[static_cast<size_t>(o.first())];
+    CHECK(std::fabs(double{got} - wanted) < 1e-4 * wanted, "%g, wanted %g", double{got}, wanted);
+}
+
 TEST(newton_schulz_of_zero) {
     Both both;
     Matrices matrices({{6, 9}, {20, 30}}, 2, 47);

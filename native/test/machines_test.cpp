@@ -18,6 +18,7 @@
 #include "check.h"
 #include "cudasim/control.h"
 #include "fedcomuon.h"
+#include "iteration.h"
 
 namespace {
 
@@ -308,4 +309,57 @@ TEST(a_device_that_cannot_be_used_says_so) {
         use(sound);
     });
     CHECK(cudasim_contexts(-1) == 1, "%d contexts", cudasim_contexts(-1));
+}
+
+// ---- Memory ----
+
+namespace {
+
+// The results of Newton-Schulz on GPU 0 of the machine that is simulated now.
+std::vector<float> orthogonalized() {
+    const Context device(0);
+    constexpr int64_t kClients = 12;
+    const std::vector<double> steps = {3.4445, -4.7750, 2.0315, 2.0, -1.5, 0.5};
+    const fcm_matrix_block blocks[] = {
+        {40, 50, 0, 0, 0, 1.0, 1}, {10, 20, 2000, 2000, 2000, 1.0, 0}, {60, 30, 2200, 2200, 2200, 1.0, 1}};
+    constexpr int64_t kLength = 4000;
+    std::vector<float> values(kClients * kLength);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(static_cast<int>(i * 2654435761u % 2000) - 1000);
+    const auto bytes = static_cast<int64_t>(values.size() * sizeof(float));
+    fcm_error error{};
+    const auto ok = [&](fcm_status status) { CHECK(status == FCM_OK, "%s", error.message); };
+    const Iteration iteration(steps.data(), 2);
+    void *m = nullptr;  // freed with the context
+    void *workspace = nullptr;
+    int64_t room = 0;
+    ok(fcm_buffer_allocate(device, bytes, &m, &error));
+    ok(fcm_copy_in(device, m, values.data(), bytes, &error));
+    ok(fcm_newton_schulz_workspace(device, kClients, blocks, 3, iteration, &room, &error));
+    ok(fcm_buffer_allocate(device, room, &workspace, &error));
+    ok(fcm_newton_schulz_prepare(device, kClients, blocks, 3, iteration, workspace, room, &error));
+    auto *matrices = static_cast<float *>(m);
+    ok(fcm_newton_schulz(device, kClients, blocks, 3, iteration, 0.0, matrices, kLength, matrices, kLength, nullptr, 0, workspace,
+                         room, &error));
+    ok(fcm_copy_out(device, values.data(), m, bytes, &error));
+    return values;
+}
+
+}  // namespace
+
+// A GPU with little memory processes large matrices one after the other, and some clients at a time: 32 KiB for a client, with 16
+// clients, are less than either matrix takes. The first is done for ten clients and for two, the second for all.
+TEST(a_small_gpu_orthogonalizes_in_passes) {
+    std::vector<float> results[2];
+    int launches[2];
+    for (const bool small : {true, false}) {
+        const Simulated machine({{"MEMORY", small ? "4194304" : "4294967296"}});
+        const std::string trace = "machines_test." + std::to_string(getpid()) + ".passes";
+        CHECK(cudasim_trace(trace.c_str()) == 0, "no trace");
+        on_new_thread([&] { results[small] = orthogonalized(); });
+        (void)cudasim_trace(nullptr);
+        launches[small] = lines_with(trace, "fcm_k_schulz_load");
+        (void)std::remove(trace.c_str());
+    }
+    CHECK(launches[false] == 1 && launches[true] == 3, "%d and %d passes", launches[false], launches[true]);
+    CHECK(std::memcmp(results[0].data(), results[1].data(), results[0].size() * sizeof(float)) == 0, "another result");
 }

@@ -253,7 +253,7 @@ std::vector<Mutant> make() {
         __syncthreads();)",
            R"(        }
         __syncthreads();
-        if (k + kSlice >= t.a.depth) wait_copies<0>();)"}},
+        if (k + kSlice >= depth) wait_copies<0>();)"}},
          "products.cu", Engine::kPtx, kMultiply});
     add({"slice-commit", "products: the copies of a slice are in the group of the next",
          {{"fma_tiles.h",
@@ -276,10 +276,10 @@ std::vector<Mutant> make() {
            "t.left + q * kHalfTile) || bad;"}},
          "products.cu", Engine::kPtx, kMultiply});
     add({"product-mirror", "products: four columns of mirror images are stored to one",
-         {{"tiles.h", "t.out[col * t.pitch + row] =", "t.out[(col - j % 4) * t.pitch + row] ="}},
+         {{"tiles.h", "int64_t at = (left + mirrored) * t.pitch + top + i;", "int64_t at = left * t.pitch + top + i;"}},
          "products.cu", Engine::kSource, kLarge});
     add({"product-mirror-diagonal", "products: in tiles on the diagonal the mirror image is not written",
-         {{"tiles.h", "j >= cols || col <= row) continue;", "j >= cols || col <= row || t.top == t.left) continue;"}},
+         {{"tiles.h", "if (mirrored <= i + below) continue;", "if (mirrored <= i + below || t.top == t.left) continue;"}},
          "products.cu", Engine::kSource, kMultiply});
     add({"triangle-off", "products: the triangle begins a tile too late",
          {{"tiles.h", "while (row > 0 && row * side - row * (row - 1) / 2 > t) --row;", "++t;"}}, "products.cu",
@@ -294,12 +294,12 @@ std::vector<Mutant> make() {
          {{"sums.h", "if (entries[middle].*first <= position) {", "if (entries[middle].*first < position) {"}},
          "products.cu", Engine::kSource, kLarge});
     add({"depth-tail", "products: the whole slice is used where less is left",
-         {{"fma_tiles.h", "t.a.depth - k < kSlice ? static_cast<int>(t.a.depth - k) : kSlice, patch_row(),", "kSlice, patch_row(),"}},
+         {{"fma_tiles.h", "add_slice<P, Q>(sum, a[now], b[now], depth - k);", "add_slice<P, Q>(sum, a[now], b[now], kSlice);"}},
          "products.cu", Engine::kSource, kLarge});
     add({"slice-lane", "products: lanes of a transposed copy take one element twice",
-         {{"fma_tiles.h", "one(e % 8 + e / 32 % 2 * 8,", "one(e % 8 + e / 64 % 2 * 8,"}}, "products.cu", Engine::kSource, kLarge});
+         {{"fma_tiles.h", "const int d = thread % 8 + thread / 32 % 2 * 8;", "const int d = thread % 8 + thread / 64 % 2 * 8;"}}, "products.cu", Engine::kSource, kLarge});
     add({"product-diagonal", "products: the second result is the first",
-         {{"tiles.h", "row == col ? rounded_to<Element>(to_float(stored) + t.diagonal) : stored", "stored"}}, "products.cu", Engine::kSource, kLarge});
+         {{"tiles.h", "j == i + below ? rounded_to<Element>(to_float(stored) + t.diagonal) : stored", "stored"}}, "products.cu", Engine::kSource, kLarge});
     add({"product-flag", "products: a result out of range is that of the first client",
          {{"tiles.h", "p.flags + client * p.flag_stride + entry.matrix", "p.flags + entry.matrix"}}, "products.cu",
          Engine::kSource, {"newton_schulz_of_a_large_matrix_that_leaves_the_range"}});
@@ -333,14 +333,13 @@ std::vector<Mutant> make() {
     tensor("mma-swizzle", "tensor cores: vectors are stored without the permutation that loads expect",
            "vectors + i * kDeepVectors + (v ^ (i / 2 % kDeepVectors))", "vectors + i * kDeepVectors + v");
     tensor("mma-depth", "tensor cores: what follows the last element of the depth is multiplied",
-           "const int there = i < count ? bytes(deep - v * S::kElements) : 0;",
-           "const int there = i < count ? bytes(S::kDepth - v * S::kElements) : 0;");
+           "(Along ? deep : count) - v * S::kElements;", "(Along ? S::kDepth : count) - v * S::kElements;");
     tensor("mma-result", "tensor cores: the lower half of a result is stored over the upper one",
            "stage[row + 8][col] = sum[i][j][2];", "stage[row][col] = sum[i][j][2];");
 
     add({"large-flag", "large matrices: what left the range before is never stepped again",
          {{"large_schulz.cu", "        if (c.first == 0) s.flags[c.client * s.count + c.number] = 0;\n", ""}}, "large_schulz.cu",
-         Engine::kSource, kLarge});
+         Engine::kSource, {"newton_schulz_after_one_that_left_the_range"}});
     add({"large-chunk", "large matrices: the chunks of a matrix are taken for those of the one before",
          {{"large_schulz.cu", "(chunk - matrix.first_chunk) * kChunk", "chunk * kChunk"}}, "large_schulz.cu", Engine::kSource,
          kLarge});
