@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.abort;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.stream.Stream;
@@ -87,6 +89,42 @@ class MuonPlanIT {
                     assertThat(w.toFloats(0, CLIENTS * LENGTH)).isEqualTo(expected.toFloats(0, CLIENTS * LENGTH));
                 }
             }
+        }
+    }
+
+    /**
+     * A round begins with a step of one client for all, so that a plan has fewer clients in one call than in the next.
+     * As many matrices as make the room for their norms longer than a line, and of several pieces each.
+     */
+    @Test
+    void fewerClientsAndThenAllGiveTheSame() {
+        int count = 20;
+        int size = 2 * 2100;
+        var blocks = new ArrayList<NewtonSchulzSpec.Block>();
+        for (int i = 0; i < count; i++) {
+            blocks.add(NewtonSchulzSpec.Block.at((long) i * size, 2, size / 2));
+        }
+        long length = (long) count * size;
+        try (Device device = TestDevices.open(name);
+                Buffer m = device.allocate("M", ElementType.FLOAT32, CLIENTS * length);
+                Buffer w = device.allocate("W", ElementType.FLOAT32, CLIENTS * length);
+                MuonPlan plan =
+                        MuonPlan.of(new Auto(Coefficients.jordan(1)), device, CLIENTS, blocks, ScaleRule.NONE)) {
+            var random = new SplittableRandom(3);
+            var values = new float[Math.toIntExact(CLIENTS * length)];
+            for (int i = 0; i < values.length; i++) {
+                values[i] = (float) random.nextGaussian();
+            }
+            m.copyIn(0, values);
+            var results = new ArrayList<float[]>();
+            for (int clients : new int[] {CLIENTS, 1, CLIENTS}) {
+                w.zero();
+                plan.step(new Batch(m, 0, clients, length, length), 1, new Batch(w, 0, clients, length, length));
+                results.add(w.toFloats(0, Math.toIntExact(CLIENTS * length)));
+            }
+            assertThat(results.get(2)).isEqualTo(results.get(0));
+            assertThat(Arrays.copyOf(results.get(1), (int) length))
+                    .isEqualTo(Arrays.copyOf(results.get(0), (int) length));
         }
     }
 
