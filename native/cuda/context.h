@@ -63,6 +63,7 @@ struct Prepared {
     uint64_t digest = 0;  // of blocks and coefficients
     std::shared_ptr<const Spans> blocks = nullptr;
     std::shared_ptr<const LargeSchulzPlan> schulz = nullptr;  // of Newton-Schulz only
+    int64_t clients = 0;                                      // of Newton-Schulz only: the most that a call may have
 };
 
 // Scratch memory on the device for an operation; the operations of one stream use it one after the other.

@@ -130,7 +130,7 @@ fcm_status device::newton_schulz_prepare(fcm_context *context, int64_t clients, 
             spans->push_back({blocks[i].m_offset, blocks[i].rows * blocks[i].cols});
         }
         prepare(context, workspace, start_of(workspace), table,
-                {digest_of(blocks, block_count, *schulz), std::move(spans), std::move(plan)});
+                {digest_of(blocks, block_count, *schulz), std::move(spans), std::move(plan), clients});
         prepare_small_schulz(context);
     });
 }
@@ -141,8 +141,10 @@ fcm_status device::newton_schulz(fcm_context *context, int64_t clients, const fc
     constexpr const char *function = "fcm_newton_schulz";
     return on_device(function, context, error, [&] {
         const Prepared prepared = prepared_workspace(context, workspace, digest_of(blocks, block_count, *schulz));
-        if (prepared.blocks == nullptr) return fail_unprepared(function, error);
-        const Room room = room_for(context, clients, blocks, block_count, *schulz);
+        if (prepared.blocks == nullptr || clients > prepared.clients) return fail_unprepared(function, error);
+        // Of all clients that were prepared for: where a call of fewer begins its sums must not be where the counts of others are.
+        Room room = room_for(context, prepared.clients, blocks, block_count, *schulz);
+        room.plan = small_schulz_plan(context, clients, blocks, block_count);
         char *start = start_of(workspace);
         const Check bad = ask(context, Question::about(function, "m", Sought::kNotFinite, clients, m, m_stride, prepared.blocks));
         const Check out_of_range =

@@ -844,6 +844,45 @@ TEST(newton_schulz_twice) {
     CHECK(results[1][static_cast<size_t>(o.first())] != 0.0f, "no result");
 }
 
+// A call of fewer clients than the workspace was prepared for leaves it as it has to be for all. There are as many matrices as make
+// the counts of all clients longer than those of one.
+TEST(newton_schulz_of_fewer_clients_than_prepared) {
+    Side sim(FCM_CUDASIM);
+    constexpr int64_t kBlocks = 20;
+    constexpr int64_t kClients = 4;
+    constexpr int64_t kSize = 2 * 2100;  // several pieces of a norm
+    std::vector<fcm_matrix_block> blocks;
+    for (int64_t i = 0; i < kBlocks; ++i) blocks.push_back({2, kSize / 2, i * kSize, i * kSize, 0, 1.0, 0});
+    constexpr int64_t kLength = kBlocks * kSize;
+    Floats m(kClients, kLength), o(kClients, kLength);
+    Random random(49);
+    m.fill(random);
+    o.fill(random);
+    const float *to_m = sim.put(m);
+    float *to_o = sim.put(o);
+    int64_t room = 0;
+    fcm_error error{};
+    const Iteration iteration(kTwoSteps.data(), 2);
+    ok(fcm_newton_schulz_workspace(sim.context(), kClients, blocks.data(), kBlocks, iteration, &room, &error), error);
+    void *workspace = sim.room(room);
+    ok(fcm_newton_schulz_prepare(sim.context(), kClients, blocks.data(), kBlocks, iteration, workspace, room, &error), error);
+    std::vector<std::vector<float>> results;
+    for (const int64_t clients : {kClients, int64_t{1}, kClients}) {
+        ok(fcm_zero(sim.context(), to_o, kClients * kLength * 4, &error), error);
+        ok(fcm_newton_schulz(sim.context(), clients, blocks.data(), kBlocks, iteration, 0.0, to_m, kLength, to_o, kLength, nullptr,
+                             0, workspace, room, &error),
+           error);
+        results.push_back(sim.get(1, o));
+    }
+    CHECK(std::memcmp(results[0].data() + o.first(), results[1].data() + o.first(), kLength * 4) == 0, "one client is another");
+    CHECK(std::memcmp(results[0].data() + o.first(), results[2].data() + o.first(), kClients * kLength * 4) == 0,
+          "after a call of one client, all are others");
+    CHECK(results[2][static_cast<size_t>(o.first() + 3 * kLength)] != 0.0f, "no result");
+    CHECK(fcm_newton_schulz(sim.context(), kClients + 1, blocks.data(), kBlocks, iteration, 0.0, to_m, 0, to_o, kLength, nullptr, 0,
+                            workspace, 2 * room, &error) == FCM_INVALID_ARGUMENT,
+          "more clients than prepared for");
+}
+
 TEST(newton_schulz_of_a_tall_matrix) {
     Both both;
     Matrices matrices({{45, 20}}, 2, 42);

@@ -13,6 +13,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.fedcomuon.testing.GpuSuite;
 import org.fedcomuon.testing.TestDevices;
 import org.junit.jupiter.api.AfterEach;
@@ -127,23 +128,33 @@ class DeviceOperationsIT {
         }
         random(repetition.getCurrentRepetition(), random -> {
             int clients = random.choose(1, 3);
-            int[][] shapes = {{6, 25}, {16, 150}, {33, 4}, {1, 7}, {7, 1}, {20, 20}, {64, 65}};
+            // Small ones, two beyond the kernel for small ones, and the Gram forms of a small and a large one.
+            int[][] shapes = {{6, 25}, {16, 150}, {33, 4}, {1, 7}, {7, 1}, {20, 20}, {64, 65}, {131, 260}, {259, 130}};
+            int[][] gramShapes = {{10, 31}, {265, 129}};
             // Each operand keeps the blocks in another order, so that offsets mixed up would show.
             var blocks = new ArrayList<NewtonSchulzSpec.Block>();
-            int size = Arrays.stream(shapes).mapToInt(s -> s[0] * s[1]).sum();
+            List<int[]> all =
+                    Stream.concat(Arrays.stream(shapes), Arrays.stream(gramShapes)).toList();
+            int size = all.stream().mapToInt(s -> s[0] * s[1]).sum();
             int forward = 0;
-            for (int[] shape : shapes) {
+            for (int[] shape : all) {
                 int length = shape[0] * shape[1];
                 long backward = (long) size - forward - length;
                 blocks.add(new NewtonSchulzSpec.Block(
-                        shape[0], shape[1], forward, backward, backward, 0.5 + blocks.size()));
+                        shape[0],
+                        shape[1],
+                        forward,
+                        backward,
+                        backward,
+                        0.5 + blocks.size(),
+                        blocks.size() >= shapes.length));
                 forward += length;
             }
             var steps = List.of(
                     new NewtonSchulzSpec.Step(4.0848, -6.8946, 2.9270),
                     new NewtonSchulzSpec.Step(3.9505, -6.3029, 2.6377),
                     new NewtonSchulzSpec.Step(3.7418, -5.5913, 2.3037));
-            var what = new NewtonSchulzSpec(blocks, steps, 1.02);
+            var what = new NewtonSchulzSpec(blocks, steps, 1.02, List.of(2), Precision.FP32);
             Batch m = random.normal("M", clients, size);
             Batch o = random.normal("O", clients, size);
             Batch w = random.normal("W", clients, size);
@@ -169,7 +180,8 @@ class DeviceOperationsIT {
                 }
             }
 
-            newtonSchulz(device, new NewtonSchulzSpec(inPlace(blocks), steps, 1.02), m, m);
+            newtonSchulz(
+                    device, new NewtonSchulzSpec(inPlace(blocks), steps, 1.02, List.of(2), Precision.FP32), m, m);
             for (int k = 0; k < clients; k++) {
                 for (NewtonSchulzSpec.Block block : blocks) {
                     int length = (int) (block.rows() * block.cols());
@@ -188,7 +200,8 @@ class DeviceOperationsIT {
 
     private static List<NewtonSchulzSpec.Block> inPlace(List<NewtonSchulzSpec.Block> blocks) {
         return blocks.stream()
-                .map(b -> NewtonSchulzSpec.Block.at(b.momentumOffset(), b.rows(), b.cols()))
+                .map(b -> new NewtonSchulzSpec.Block(
+                        b.rows(), b.cols(), b.momentumOffset(), b.momentumOffset(), b.momentumOffset(), 1, b.gram()))
                 .toList();
     }
 
@@ -326,10 +339,13 @@ class DeviceOperationsIT {
         try (VectorStepSpec.Plan plan = device.plan(beyond, 10)) {
             assertRefused(() -> plan.step(whole, 1, y.batch(10, 10)), "outside");
         }
-        var tooLong = new NewtonSchulzSpec(List.of(NewtonSchulzSpec.Block.at(0, 129, 129)), List.of(), 1);
-        Buffer square = operands.floats("square", 129 * 129);
-        assertRefused(
-                () -> newtonSchulz(device, tooLong, square.batch(1, 129 * 129), square.batch(1, 129 * 129)), "128");
+        var late = new NewtonSchulzSpec(
+                List.of(new NewtonSchulzSpec.Block(2, 3, 0, 0, 0, 1, true)),
+                List.of(new NewtonSchulzSpec.Step(1, 1, 1)),
+                1,
+                List.of(1),
+                Precision.FP32);
+        assertRefused(() -> newtonSchulz(device, late, whole, y.batch(10, 10)), "restart 0 is after step 1");
     }
 
     @Test

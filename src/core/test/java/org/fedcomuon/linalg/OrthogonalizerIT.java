@@ -51,6 +51,8 @@ class OrthogonalizerIT {
     /** A GPU decomposes by NVIDIA's libraries, which not every machine has. */
     private void assumePossible(Orthogonalizer how) {
         assumeTrue(!(how instanceof ExactSvd) || TestDevices.decomposes(device), "no decompositions on " + name);
+        assumeTrue(
+                !isByCublas(how) || !device.isHost() && TestDevices.decomposes(device), "no cuBLAS on " + name);
     }
 
     /** Shapes for a real device, and fewer that reach the same paths for one that is simulated. */
@@ -105,6 +107,16 @@ class OrthogonalizerIT {
         return Stream.concat(Stream.of(new ExactSvd()), iterations());
     }
 
+    /** What a GPU can do by cuBLAS; a CPU refuses it. */
+    private static boolean isByCublas(Orthogonalizer how) {
+        return switch (how) {
+            case NewtonSchulz n -> n.products() == Orthogonalizer.Products.CUBLAS;
+            case GramNewtonSchulz g -> g.products() == Orthogonalizer.Products.CUBLAS;
+            case Auto a -> a.products() == Orthogonalizer.Products.CUBLAS;
+            case ExactSvd _ -> false;
+        };
+    }
+
     static Stream<Orthogonalizer> iterations() {
         return Stream.of(
                 new NewtonSchulz(Coefficients.jordan(5)),
@@ -112,7 +124,9 @@ class OrthogonalizerIT {
                 new NewtonSchulz(Coefficients.cubic(5)),
                 new GramNewtonSchulz(Coefficients.jordan(5)),
                 new GramNewtonSchulz(Coefficients.polarExpress(8, 1)),
-                new Auto(Coefficients.you(5)));
+                new Auto(Coefficients.you(5)),
+                new NewtonSchulz(Coefficients.jordan(5), Precision.FP32, Orthogonalizer.Products.CUBLAS),
+                new GramNewtonSchulz(Coefficients.jordan(5), Precision.FP32, Orthogonalizer.Products.CUBLAS));
     }
 
     private static Coefficients coefficientsOf(Orthogonalizer how) {
@@ -327,6 +341,7 @@ class OrthogonalizerIT {
     @ParameterizedTest
     @MethodSource("all")
     void nanNamesItsMatrixAndNothingIsWritten(Orthogonalizer how) {
+        assumePossible(how);
         for (int side : new int[] {6, 140}) {
             int size = side * side;
             Buffer m = room(ElementType.FLOAT32, 3L * size);
@@ -381,15 +396,42 @@ class OrthogonalizerIT {
                 new Auto(jordan, Precision.TF32));
         for (Orthogonalizer how : narrow) {
             assertThat(how.name()).endsWith(" in " + how.precision());
-            if (device.isHost()) {
-                for (int side : new int[] {5, 150}) {
-                    assertThat(path(how, side, side)).endsWith(" in " + how.precision());
-                }
+            for (int side : new int[] {5, 150}) {
+                assertThat(path(how, side, side)).endsWith(" in " + how.precision());
             }
         }
         assertThatThrownBy(() -> narrow.getFirst().plan(device, 1, 5, 5, ElementType.FLOAT64, ScaleRule.NONE))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessage("tf32 is for float32; float64 is computed as it is");
+    }
+
+    @Test
+    void cublasIsAnotherPathOfAGpuAndNoneOfACpu() {
+        Coefficients jordan = Coefficients.jordan(5);
+        var plain = new NewtonSchulz(jordan, Precision.FP32, Orthogonalizer.Products.CUBLAS);
+        var gram = new GramNewtonSchulz(jordan, Precision.BF16, Orthogonalizer.Products.CUBLAS);
+        var auto = new Auto(jordan, Precision.TF32, Orthogonalizer.Products.CUBLAS);
+        assertThat(plain.name()).isEqualTo("newton-schulz jordan x 5 by cublas");
+        assertThat(gram.name()).isEqualTo("gram jordan x 5 in bf16 by cublas");
+        assertThat(auto.name()).isEqualTo("auto jordan x 5 in tf32 by cublas");
+        if (device.isHost()) {
+            for (Orthogonalizer how : List.of(plain, gram, auto)) {
+                assertThatThrownBy(() -> path(how, 150, 150))
+                        .isInstanceOf(DeviceException.Unsupported.class)
+                        .hasMessage("cpu:0 multiplies by its own kernels: cuBLAS takes a GPU");
+            }
+            return;
+        }
+        assumePossible(new ExactSvd()); // the same libraries
+        assertThat(path(plain, 120, 256)).isEqualTo("one-call kernel");
+        assertThat(path(plain, 150, 300)).startsWith("products by cuBLAS").endsWith(" in fp32");
+        assertThat(path(gram, 150, 300))
+                .startsWith("Gram form, products by cuBLAS")
+                .endsWith(" in bf16");
+        assertThat(path(auto, 150, 300))
+                .startsWith("Gram form, products by cuBLAS")
+                .endsWith(" in tf32");
+        assertThat(path(auto, 150, 299)).startsWith("products by cuBLAS").endsWith(" in tf32");
     }
 
     private String path(Orthogonalizer how, int rows, int cols) {
@@ -416,7 +458,7 @@ class OrthogonalizerIT {
         assumeTrue(device.isHost(), "a GPU has its own threads");
         float[] matrix =
                 Spectrum.of(200, 450, Spectrum.logarithmic(50, 1, 30), 11).floats();
-        for (Orthogonalizer how : all().toList()) {
+        for (Orthogonalizer how : all().filter(one -> !isByCublas(one)).toList()) {
             var results = new ArrayList<float[]>();
             for (int threads : new int[] {1, 2, 4}) {
                 device.close();

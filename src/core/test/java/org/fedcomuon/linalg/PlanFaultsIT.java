@@ -11,6 +11,7 @@ import org.fedcomuon.device.Device;
 import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.NewtonSchulzSpec;
+import org.fedcomuon.device.Precision;
 import org.fedcomuon.testing.Simulator;
 import org.fedcomuon.testing.TestDevices;
 import org.junit.jupiter.api.AfterEach;
@@ -43,14 +44,21 @@ class PlanFaultsIT {
 
     static Stream<Arguments> faults() {
         Coefficients jordan = Coefficients.jordan(2);
-        return Stream.of(
-                Arguments.of(new ExactSvd(), "malloc", DeviceException.OutOfMemory.class),
-                Arguments.of(new ExactSvd(), "cusolver", DeviceException.Fault.class),
-                Arguments.of(new NewtonSchulz(jordan), "malloc", DeviceException.OutOfMemory.class),
-                Arguments.of(new NewtonSchulz(jordan), "cublas", DeviceException.Fault.class),
-                Arguments.of(new NewtonSchulz(jordan), "launch", DeviceException.Fault.class),
-                Arguments.of(new GramNewtonSchulz(jordan), "malloc", DeviceException.OutOfMemory.class),
-                Arguments.of(new GramNewtonSchulz(jordan), "cublas", DeviceException.Fault.class));
+        Stream.Builder<Arguments> all = Stream.builder();
+        all.add(Arguments.of(new ExactSvd(), "malloc", DeviceException.OutOfMemory.class));
+        all.add(Arguments.of(new ExactSvd(), "cusolver", DeviceException.Fault.class));
+        for (Orthogonalizer.Products products : Orthogonalizer.Products.values()) {
+            for (Orthogonalizer how : List.of(
+                    new NewtonSchulz(jordan, Precision.FP32, products),
+                    new GramNewtonSchulz(jordan, Precision.FP32, products))) {
+                all.add(Arguments.of(how, "malloc", DeviceException.OutOfMemory.class));
+                all.add(Arguments.of(how, "launch", DeviceException.Fault.class));
+                if (products == Orthogonalizer.Products.CUBLAS) {
+                    all.add(Arguments.of(how, "cublas", DeviceException.Fault.class));
+                }
+            }
+        }
+        return all.build();
     }
 
     /** The first of its calls of that kind fails, then the second, until it has no more. */

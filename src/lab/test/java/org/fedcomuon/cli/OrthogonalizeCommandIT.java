@@ -14,6 +14,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.stream.Stream;
 import org.fedcomuon.device.ElementType;
@@ -99,26 +100,52 @@ class OrthogonalizeCommandIT {
         assumeTrue(TestDevices.simulated().findAny().isPresent(), "the simulated devices have not been built");
         Path in = write("large.npy", false, List.of(129L, 131L), normal(129 * 131));
         Path out = temporary.resolve("out.npy");
-        var results = new ArrayList<float[]>();
+        Map<String, Float> allowed = Map.of("fp32", 1e-5f, "tf32", 1e-2f, "bf16", 1e-1f);
+        var before = new ArrayList<float[]>();
         for (String precision : List.of("fp32", "tf32", "bf16")) {
-            CommandRun result = CommandRun.of(
-                    "orthogonalize",
-                    in,
-                    out,
-                    "--method",
-                    "newton-schulz",
-                    "--device",
-                    "cudasim:0",
-                    "--precision",
-                    precision,
-                    "--json");
-            assertThat(result.exitCode()).as(result.err()).isZero();
-            assertThat(JsonMapper.shared().readTree(result.out()).get("path").asString())
-                    .isEqualTo("products by cuBLAS 13.0.0 in " + precision);
-            results.add(read(out, List.of(129L, 131L)));
+            float[] byKernels = onSimulatedGpu(in, out, precision, "kernels");
+            float[] byCublas = onSimulatedGpu(in, out, precision, "cublas");
+            assertThat(byCublas).isNotEqualTo(byKernels).containsExactly(byKernels, within(allowed.get(precision)));
+            before.forEach(wider -> assertThat(byKernels).isNotEqualTo(wider));
+            before.add(byKernels);
         }
-        assertThat(results.get(1)).isNotEqualTo(results.get(0));
-        assertThat(results.get(2)).isNotEqualTo(results.get(1));
+        // In fp32 the kernels have the bits of a CPU.
+        assertThat(CommandRun.of("orthogonalize", in, out, "--method", "newton-schulz")
+                        .exitCode())
+                .isZero();
+        assertThat(read(out, List.of(129L, 131L))).isEqualTo(before.getFirst());
+    }
+
+    private float[] onSimulatedGpu(Path in, Path out, String precision, String products) throws Exception {
+        CommandRun result = CommandRun.of(
+                "orthogonalize",
+                in,
+                out,
+                "--method",
+                "newton-schulz",
+                "--device",
+                "cudasim:0",
+                "--precision",
+                precision,
+                "--products",
+                products,
+                "--json");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        String kernels = precision.equals("fp32") ? "symmetric products" : "symmetric products in " + precision;
+        assertThat(JsonMapper.shared().readTree(result.out()).get("path").asString())
+                .isEqualTo(products.equals("kernels") ? kernels : "products by cuBLAS 13.0.0 in " + precision);
+        return read(out, List.of(129L, 131L));
+    }
+
+    @Test
+    void productsThatADeviceDoesNotHaveAreRefused() throws Exception {
+        Path in = write("in.npy", false, List.of(2L, 2L), 3, 0, 0, 4);
+        Path out = temporary.resolve("out.npy");
+        assertRefused(
+                CommandRun.of("orthogonalize", in, out, "--products", "openblas"), "'openblas'", "kernels and cublas");
+        assertRefused(
+                CommandRun.of("orthogonalize", in, out, "--products", "cublas"),
+                "cpu:0 multiplies by its own kernels: cuBLAS takes a GPU");
     }
 
     @Test
