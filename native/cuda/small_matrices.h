@@ -124,7 +124,7 @@ __device__ __forceinline__ void store_near(float *to, const float (&value)[N]) {
     }
 }
 
-// Elements of a vector of 16 bytes, and a vector of them as floats.
+// Elements of a vector of 16 bytes, and a vector of them as floats, in shared memory.
 template <class Element>
 constexpr int kVector = 16 / static_cast<int>(sizeof(Element));
 
@@ -145,7 +145,14 @@ __device__ __forceinline__ void store_vector(Bf16 *to, const float (&value)[8]) 
     for (int i = 0; i < 4; ++i) {
         words[i] = rounded_to<Bf16>(value[2 * i]).bits | static_cast<unsigned>(rounded_to<Bf16>(value[2 * i + 1]).bits) << 16;
     }
+#if defined(__CUDA_ARCH__)
+    // nvcc divides a vector that was computed word by word into words, which conflict in the banks.
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
+                 "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3])
+                 : "memory");
+#else
     *reinterpret_cast<uint4 *>(to) = make_uint4(words[0], words[1], words[2], words[3]);
+#endif
 }
 
 // ---- Streams ----

@@ -34,13 +34,18 @@ constexpr int kMmaTile = 16;
 constexpr int kMostMmaTiles = FCM_SMALL_SIDE / kMmaTile;
 constexpr int kMmaPanel = 128;  // rows of a panel at most
 
-__host__ __device__ inline int mma_tiles(const Shape &s) { return s.width / kMmaTile; }
+// Elements from a row to the next. The number of tiles is a constant wherever there are products, so that the compiler knows the
+// distance of what a thread reads.
+template <class Element>
+__host__ __device__ constexpr int mma_pitch(int tiles) {
+    return tiles * kMmaTile + kVector<Element>;
+}
 
 template <class Element>
 __host__ __device__ inline Shape mma_shape_of(const fcm_matrix_block &block) {
     const auto side = static_cast<int>(block.rows < block.cols ? block.rows : block.cols);
     const auto width = static_cast<int>(padded_to(side, kMmaTile));
-    return {side, width, width + kVector<Element>, block.rows < block.cols ? block.cols : block.rows};
+    return {side, width, mma_pitch<Element>(width / kMmaTile), block.rows < block.cols ? block.cols : block.rows};
 }
 
 __host__ __device__ inline int64_t mma_resident(const Shape &s) {
@@ -155,6 +160,18 @@ __device__ __forceinline__ void load_two(const Bf16 *from, float (&value)[2]) {
     from_bf16x2(*reinterpret_cast<const uint32_t *>(from), value[0], value[1]);
 }
 
+// What is below the normal range becomes zero, with its sign, as on a CPU.
+__device__ __forceinline__ float normal(float x) {
+#if defined(__CUDA_ARCH__)
+    float result;
+    asm("mul.ftz.f32 %0, %1, 0f3F800000;" : "=f"(result) : "f"(x));
+    return result;
+#else
+    const unsigned bits = __float_as_uint(x);
+    return (bits & 0x7f800000u) == 0 ? __uint_as_float(bits & 0x80000000u) : x;
+#endif
+}
+
 // Rounds them to what is stored; returns whether one is then not finite.
 __device__ __forceinline__ bool round_two(const float (&value)[2], float (&element)[2]) {
     element[0] = value[0];
@@ -162,11 +179,6 @@ __device__ __forceinline__ bool round_two(const float (&value)[2], float (&eleme
     return not_finite(value[0]) || not_finite(value[1]);
 }
 __device__ __forceinline__ bool round_two(const float (&value)[2], Bf16 (&element)[2]) {
-    // What is below the normal range becomes zero, with its sign, as on a CPU.
-    const auto normal = [](float x) {
-        const unsigned bits = __float_as_uint(x);
-        return (bits & 0x7f800000u) == 0 ? __uint_as_float(bits & 0x80000000u) : x;
-    };
     const uint32_t pair = to_bf16x2(normal(value[0]), normal(value[1]));
     element[0].bits = static_cast<uint16_t>(pair);
     element[1].bits = static_cast<uint16_t>(pair >> 16);
@@ -180,31 +192,45 @@ __device__ __forceinline__ void store_two(Bf16 *to, const Bf16 (&element)[2]) {
 
 // ---- Symmetric products ----
 
-// The tiles of a warp, at most M.
-template <int M>
-struct Stretch {
-    int count;
-    int row[M];  // in tiles
-    int col[M];
+// How N x N tiles are divided.
+template <int N>
+struct Triangle {
+    static constexpr int kTiles = N * (N + 1) / 2;
+    static constexpr int kMost = (kTiles + kWarps - 1) / kWarps;  // tiles of a warp
+
+    // With an even number of tiles, only the first half of the rows has the tile that is half a turn away.
+    __device__ static constexpr int in_row(int row) { return N % 2 != 0 || row < N / 2 ? N / 2 + 1 : N / 2; }
 };
 
-template <int M>
-__device__ __forceinline__ Stretch<M> stretch_of(int n) {
+// The tiles of a warp.
+template <int N>
+struct Stretch {
+    int count;
+    int row[Triangle<N>::kMost];  // in tiles
+    int col[Triangle<N>::kMost];
+};
+
+template <int N>
+__device__ __forceinline__ Stretch<N> stretch_of() {
+    using T = Triangle<N>;
     const int warp = thread_index() / 32;
-    const int all = n * (n + 1) / 2;
-    const int begin = warp * all / kWarps;
-    Stretch<M> stretch;
-    stretch.count = (warp + 1) * all / kWarps - begin;
-    // With an even number of tiles, only the first half of the rows has the tile that is half a turn away.
+    const int begin = warp * T::kTiles / kWarps;
+    Stretch<N> stretch;
+    stretch.count = (warp + 1) * T::kTiles / kWarps - begin;
     int row = 0;
     int turn = begin;
-    const auto in_row = [n](int i) { return n % 2 != 0 || i < n / 2 ? n / 2 + 1 : n / 2; };
-    while (turn >= in_row(row)) turn -= in_row(row++);
 #pragma unroll
-    for (int m = 0; m < M; ++m) {
+    for (int i = 0; i < N; ++i) {
+        if (row == i && turn >= T::in_row(i)) {
+            turn -= T::in_row(i);
+            ++row;
+        }
+    }
+#pragma unroll
+    for (int m = 0; m < T::kMost; ++m) {
         stretch.row[m] = row;
-        stretch.col[m] = row + turn < n ? row + turn : row + turn - n;
-        if (++turn == in_row(row)) {
+        stretch.col[m] = row + turn < N ? row + turn : row + turn - N;
+        if (++turn == T::in_row(row)) {
             ++row;
             turn = 0;
         }
@@ -212,175 +238,168 @@ __device__ __forceinline__ Stretch<M> stretch_of(int n) {
     return stretch;
 }
 
-template <int M>
+template <int N>
 struct TileSums {
-    float of[M][2][4] = {};
+    float of[Triangle<N>::kMost][2][4] = {};
 };
 
 // sum += Q^T Q over `depth` rows of Q, or Q Q over the columns of a symmetric Q.
-template <int M, bool Transposed, class Element>
-__device__ __forceinline__ void add_tiles(TileSums<M> &sum, const Stretch<M> &stretch, const Element *q, int pitch, int depth) {
+template <int N, bool Transposed, class Element>
+__device__ __forceinline__ void add_tiles(TileSums<N> &sum, const Stretch<N> &stretch, const Element *q, int depth) {
+    constexpr int kPitch = mma_pitch<Element>(N);
+    constexpr int kNext = Transposed ? kMmaTile : kMmaTile * kPitch;  // tile
     const int lane = thread_index() % 32;
-    const int tile = Transposed ? kMmaTile : kMmaTile * pitch;
-    const int forward = Transposed ? kDepth<Element> * pitch : kDepth<Element>;
-    const Element *left = q + left_offset<Element, Transposed>(lane, pitch);
-    const Element *right = q + right_offset<Element, Transposed>(lane, pitch);
+    const Element *left = q + left_offset<Element, Transposed>(lane, kPitch);
+    const Element *right = q + right_offset<Element, Transposed>(lane, kPitch);
 #pragma unroll 1
     for (int k = 0; k < depth; k += kDepth<Element>) {
+        const int at = Transposed ? k * kPitch : k;
         uint32_t a[4];
 #pragma unroll
-        for (int m = 0; m < M; ++m) {
+        for (int m = 0; m < Triangle<N>::kMost; ++m) {
             if (m >= stretch.count) break;
-            if (m == 0 || stretch.row[m] != stretch.row[m - 1]) load_left<Transposed>(a, left + stretch.row[m] * tile, pitch);
+            if (m == 0 || stretch.row[m] != stretch.row[m - 1]) load_left<Transposed>(a, left + stretch.row[m] * kNext + at, kPitch);
             uint32_t b[4];
-            load_right<Transposed>(b, right + stretch.col[m] * tile, pitch);
+            load_right<Transposed>(b, right + stretch.col[m] * kNext + at, kPitch);
             multiply_tile<Element>(sum.of[m], a, b);
         }
-        left += forward;
-        right += forward;
     }
 }
 
 // Stores the Gram matrix, or b A + c A A in its place, with the mirror image of each tile. Nobody else reads or writes the
 // elements in which a tile of the Gram matrix and its image are.
-template <int M, bool Poly, class Element>
-__device__ __forceinline__ void store_tiles(Element *to, int pitch, const TileSums<M> &sum, const Stretch<M> &stretch, float b,
-                                            float c) {
+template <int N, bool Poly, class Element>
+__device__ __forceinline__ void store_tiles(Element *to, const TileSums<N> &sum, const Stretch<N> &stretch, float b, float c) {
+    constexpr int kPitch = mma_pitch<Element>(N);
     const int lane = thread_index() % 32;
 #pragma unroll
-    for (int m = 0; m < M; ++m) {
+    for (int m = 0; m < Triangle<N>::kMost; ++m) {
         if (m >= stretch.count) break;
+        const int row = stretch.row[m] * kMmaTile + lane / 4;
+        const int col = stretch.col[m] * kMmaTile + lane % 4 * 2;
+        Element *tile = to + row * kPitch + col;
+        Element *image = to + col * kPitch + row;
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-#pragma unroll
-            for (int lower = 0; lower < 2; ++lower) {
-                const int row = stretch.row[m] * kMmaTile + lane / 4 + 8 * lower;
-                const int col = stretch.col[m] * kMmaTile + lane % 4 * 2 + 8 * half;
-                float value[2] = {sum.of[m][half][2 * lower], sum.of[m][half][2 * lower + 1]};
-                Element *place = to + row * pitch + col;
-                if constexpr (Poly) {
-                    float old[2];
-                    load_two(place, old);
-                    value[0] = fmaf(b, old[0], c * value[0]);
-                    value[1] = fmaf(b, old[1], c * value[1]);
-                }
-                Element element[2];
-                round_two(value, element);
-                store_two(place, element);
-                if (stretch.row[m] != stretch.col[m]) {
-                    to[col * pitch + row] = element[0];
-                    to[(col + 1) * pitch + row] = element[1];
-                }
+        for (int i = 0; i < 4; ++i) {
+            const int lower = i / 2 * 8;
+            const int right = i % 2 * 8;
+            float value[2] = {sum.of[m][i % 2][i / 2 * 2], sum.of[m][i % 2][i / 2 * 2 + 1]};
+            Element *place = tile + lower * kPitch + right;
+            if constexpr (Poly) {
+                float old[2];
+                load_two(place, old);
+                value[0] = fmaf(b, old[0], c * value[0]);
+                value[1] = fmaf(b, old[1], c * value[1]);
+            }
+            Element element[2];
+            round_two(value, element);
+            store_two(place, element);
+            if (stretch.row[m] != stretch.col[m]) {
+                image[right * kPitch + lower] = element[0];
+                image[(right + 1) * kPitch + lower] = element[1];
             }
         }
     }
 }
 
-template <class Element, int M, Level L, bool Poly>
+template <class Element, int N, Level L, bool Poly>
 __device__ __forceinline__ void mma_symmetric(const Schulz &s, float *shared, float b, float c) {
     const Parts<Element> work = mma_work_of<Element>(s, shared);
-    const int pitch = work.shape.pitch;
-    const Stretch<M> stretch = stretch_of<M>(mma_tiles(work.shape));
-    TileSums<M> sum;
+    const Stretch<N> stretch = stretch_of<N>();
+    TileSums<N> sum;
     if constexpr (Poly) {
-        add_tiles<M, false>(sum, stretch, work.gram, pitch, work.shape.width);
+        add_tiles<N, false>(sum, stretch, work.gram, N * kMmaTile);
         __syncthreads();  // everybody has read what is overwritten now
     } else if constexpr (L == kResident) {
-        add_tiles<M, true>(sum, stretch, work.y, pitch, static_cast<int>(padded_to(work.shape.length, kMmaTile)));
+        add_tiles<N, true>(sum, stretch, work.y, static_cast<int>(padded_to(work.shape.length, kMmaTile)));
     } else {
         for_panels(work, work.far_y, work.shape.width, padded_to(work.shape.length, kMmaTile),
-                   [&](const Element *panel, int64_t, int rows) { add_tiles<M, true>(sum, stretch, panel, pitch, rows); });
+                   [&](const Element *panel, int64_t, int rows) { add_tiles<N, true>(sum, stretch, panel, rows); });
     }
-    store_tiles<M, Poly>(work.gram, pitch, sum, stretch, b, c);
+    store_tiles<N, Poly>(work.gram, sum, stretch, b, c);
     __syncthreads();  // the product is there
 }
 
 // ---- The update ----
 
-// Y = a Y + Y B, in place, for 8 / parts rows of tiles from y on, of which `rows` exist. A warp has one of `parts` parts of a row,
-// at most C tiles. Returns whether a value left the range.
-template <int C, class Element>
-__device__ __forceinline__ bool update_tiles(Element *y, const Element *b, int pitch, int n, int parts, int rows, float a) {
+// Y = a Y + Y B, in place, for the first rows of tiles from y on, of which `rows` exist. A warp has one of P parts of a row. Returns
+// whether a value left the range.
+template <int N, int P, class Element>
+__device__ __forceinline__ bool update_tiles(Element *y, const Element *b, int rows, float a) {
+    constexpr int kPitch = mma_pitch<Element>(N);
+    constexpr int kTiles = (N + P - 1) / P;  // of a part; the last ones have less if this is no divisor
     const int lane = thread_index() % 32;
-    const int warp = thread_index() / 32;
-    const int first = warp % parts * ((n + parts - 1) / parts);
-    const int row = warp / parts;
-    const int count = row < rows ? minimum((n + parts - 1) / parts, n - first) : 0;
-    float sum[C][2][4] = {};
+    const int row = thread_index() / 32 / P;
+    const int first = thread_index() / 32 % P * kTiles;
+    const int count = row >= rows ? 0 : kTiles * P == N ? kTiles : minimum(kTiles, N - first);
+    float sum[kTiles][2][4] = {};
     if (count > 0) {
-        const Element *left = y + row * kMmaTile * pitch + left_offset<Element, false>(lane, pitch);
-        const Element *right = b + first * kMmaTile * pitch + right_offset<Element, false>(lane, pitch);
+        const Element *left = y + row * kMmaTile * kPitch + left_offset<Element, false>(lane, kPitch);
+        const Element *right = b + first * kMmaTile * kPitch + right_offset<Element, false>(lane, kPitch);
 #pragma unroll 1
-        for (int k = 0; k < n * kMmaTile; k += kDepth<Element>) {
+        for (int k = 0; k < N * kMmaTile; k += kDepth<Element>) {
             uint32_t factor[4];
-            load_left<false>(factor, left + k, pitch);
+            load_left<false>(factor, left + k, kPitch);
 #pragma unroll
-            for (int j = 0; j < C; ++j) {
-                if (j >= count) break;
+            for (int j = 0; j < kTiles; ++j) {
+                if (kTiles * P != N && j >= count) break;
                 uint32_t other[4];
-                load_right<false>(other, right + j * kMmaTile * pitch + k, pitch);
+                load_right<false>(other, right + j * kMmaTile * kPitch + k, kPitch);
                 multiply_tile<Element>(sum[j], factor, other);
             }
         }
     }
     __syncthreads();  // everybody has read the rows that move now
+    Element *tile = y + (row * kMmaTile + lane / 4) * kPitch + first * kMmaTile + lane % 4 * 2;
     bool bad = false;
 #pragma unroll
-    for (int j = 0; j < C; ++j) {
+    for (int j = 0; j < kTiles; ++j) {
         if (j >= count) break;
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-#pragma unroll
-            for (int lower = 0; lower < 2; ++lower) {
-                Element *place = y + (row * kMmaTile + lane / 4 + 8 * lower) * pitch + (first + j) * kMmaTile + lane % 4 * 2 + 8 * half;
-                float value[2];
-                load_two(place, value);
-                value[0] = fmaf(a, value[0], sum[j][half][2 * lower]);
-                value[1] = fmaf(a, value[1], sum[j][half][2 * lower + 1]);
-                Element element[2];
-                bad = round_two(value, element) || bad;
-                store_two(place, element);
-            }
+        for (int i = 0; i < 4; ++i) {
+            Element *place = tile + i / 2 * 8 * kPitch + j * kMmaTile + i % 2 * 8;
+            float value[2];
+            load_two(place, value);
+            value[0] = fmaf(a, value[0], sum[j][i % 2][i / 2 * 2]);
+            value[1] = fmaf(a, value[1], sum[j][i % 2][i / 2 * 2 + 1]);
+            Element element[2];
+            bad = round_two(value, element) || bad;
+            store_two(place, element);
         }
     }
     return bad;
 }
 
-// The same for any number of rows of tiles.
-template <class Element>
-__device__ __forceinline__ bool update_panel(Element *y, const Element *b, int pitch, int n, int rows, float a) {
+// The same, with so many parts that all warps have something to do. `done` is increased by the rows of tiles that are done.
+template <int N, int P, class Element>
+__device__ __forceinline__ bool update_some(Element *y, const Element *b, int rows, float a, int &done) {
+    constexpr int kAtOnce = kWarps / P;
+    if constexpr (P < N) {
+        if (rows - done <= kAtOnce / 2) return update_some<N, 2 * P>(y, b, rows, a, done);
+    }
+    const bool bad = update_tiles<N, P>(y + done * kMmaTile * mma_pitch<Element>(N), b, rows - done, a);
+    done += kAtOnce;
+    return bad;
+}
+
+template <int N, class Element>
+__device__ __forceinline__ bool update_panel(Element *y, const Element *b, int rows, float a) {
     bool bad = false;
 #pragma unroll 1
-    for (int done = 0; done < rows;) {
-        const int left = rows - done;
-        int parts = n > 4 ? 2 : 1;
-        while (kWarps / parts / 2 >= left && parts < n) parts *= 2;
-        Element *from = y + done * kMmaTile * pitch;
-        const int tiles = (n + parts - 1) / parts;
-        if (tiles > 2) {
-            bad = update_tiles<4>(from, b, pitch, n, parts, left, a) || bad;
-        } else if (tiles == 2) {
-            bad = update_tiles<2>(from, b, pitch, n, parts, left, a) || bad;
-        } else {
-            bad = update_tiles<1>(from, b, pitch, n, parts, left, a) || bad;
-        }
-        done += kWarps / parts;
-    }
+    for (int done = 0; done < rows;) bad = update_some<N, (N > 4 ? 2 : 1)>(y, b, rows, a, done) || bad;
     return bad;
 }
 
-template <class Element, Level L>
+template <class Element, int N, Level L>
 __device__ __forceinline__ bool mma_update(const Schulz &s, float *shared, float a) {
     const Parts<Element> work = mma_work_of<Element>(s, shared);
     const int64_t length = padded_to(work.shape.length, kMmaTile);
-    const int pitch = work.shape.pitch;
-    const int n = mma_tiles(work.shape);
     bool bad = false;
     if constexpr (L == kResident) {
-        bad = update_panel(work.y, work.gram, pitch, n, static_cast<int>(length) / kMmaTile, a);
+        bad = update_panel<N>(work.y, work.gram, static_cast<int>(length) / kMmaTile, a);
     } else {
         for_panels(work, work.far_y, work.shape.width, length, [&](Element *panel, int64_t first, int rows) {
-            bad = update_panel(panel, work.gram, pitch, n, rows / kMmaTile, a) || bad;
+            bad = update_panel<N>(panel, work.gram, rows / kMmaTile, a) || bad;
             __syncthreads();  // all rows of the panel have moved
             store_panel(work, panel, first, rows);
         });
@@ -391,13 +410,13 @@ __device__ __forceinline__ bool mma_update(const Schulz &s, float *shared, float
 
 // ---- A matrix ----
 
-template <class Element, int M, Level L>
+template <class Element, int N, Level L>
 __device__ __forceinline__ bool mma_iterate(const Schulz &s, float *shared, bool bad) {
 #pragma unroll 1
     for (int i = 0; i < reinterpret_cast<const Head *>(shared)->steps; ++i) {
-        mma_symmetric<Element, M, L, false>(s, shared, 0.0f, 0.0f);
-        mma_symmetric<Element, M, L, true>(s, shared, s.of.coefficients[3 * i + 1], s.of.coefficients[3 * i + 2]);
-        bad = mma_update<Element, L>(s, shared, s.of.coefficients[3 * i]);
+        mma_symmetric<Element, N, L, false>(s, shared, 0.0f, 0.0f);
+        mma_symmetric<Element, N, L, true>(s, shared, s.of.coefficients[3 * i + 1], s.of.coefficients[3 * i + 2]);
+        bad = mma_update<Element, N, L>(s, shared, s.of.coefficients[3 * i]);
     }
     return bad;
 }
@@ -419,13 +438,16 @@ struct InMma {
     }
     template <Level L>
     __device__ static bool iterate(const Schulz &s, float *shared, bool bad) {
-        // The most tiles of a warp.
-        const int n = mma_tiles(reinterpret_cast<const Head *>(shared)->shape);
-        switch ((n * (n + 1) / 2 + kWarps - 1) / kWarps) {
+        static_assert(kMostMmaTiles == 8, "a case for each number of tiles");
+        switch (reinterpret_cast<const Head *>(shared)->shape.width / kMmaTile) {
             case 1: return mma_iterate<E, 1, L>(s, shared, bad);
             case 2: return mma_iterate<E, 2, L>(s, shared, bad);
             case 3: return mma_iterate<E, 3, L>(s, shared, bad);
-            default: return mma_iterate<E, 5, L>(s, shared, bad);
+            case 4: return mma_iterate<E, 4, L>(s, shared, bad);
+            case 5: return mma_iterate<E, 5, L>(s, shared, bad);
+            case 6: return mma_iterate<E, 6, L>(s, shared, bad);
+            case 7: return mma_iterate<E, 7, L>(s, shared, bad);
+            default: return mma_iterate<E, 8, L>(s, shared, bad);
         }
     }
 };
