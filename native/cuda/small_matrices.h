@@ -138,21 +138,28 @@ __device__ __forceinline__ void load_vector(const Bf16 *from, float (&value)[8])
         value[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
     }
 }
-__device__ __forceinline__ void store_vector(float *to, const float (&value)[4]) { store_near<4>(to, value); }
-__device__ __forceinline__ void store_vector(Bf16 *to, const float (&value)[8]) {
-    unsigned words[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        words[i] = rounded_to<Bf16>(value[2 * i]).bits | static_cast<unsigned>(rounded_to<Bf16>(value[2 * i + 1]).bits) << 16;
-    }
+__device__ __forceinline__ void store_words(void *to, const unsigned (&words)[4]) {
 #if defined(__CUDA_ARCH__)
     // nvcc divides a vector that was computed word by word into words, which conflict in the banks.
     asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
                  "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3])
                  : "memory");
 #else
-    *reinterpret_cast<uint4 *>(to) = make_uint4(words[0], words[1], words[2], words[3]);
+    *static_cast<uint4 *>(to) = make_uint4(words[0], words[1], words[2], words[3]);
 #endif
+}
+__device__ __forceinline__ void store_vector(float *to, const float (&value)[4]) {
+    const unsigned words[4] = {__float_as_uint(value[0]), __float_as_uint(value[1]), __float_as_uint(value[2]),
+                               __float_as_uint(value[3])};
+    store_words(to, words);
+}
+__device__ __forceinline__ void store_vector(Bf16 *to, const float (&value)[8]) {
+    unsigned words[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        words[i] = rounded_to<Bf16>(value[2 * i]).bits | static_cast<unsigned>(rounded_to<Bf16>(value[2 * i + 1]).bits) << 16;
+    }
+    store_words(to, words);
 }
 
 // ---- Streams ----
