@@ -35,6 +35,15 @@ __device__ __forceinline__ int thread_index() {
 #endif
 }
 
+// Keeps a number in its register: otherwise nvcc may compute it again in every turn of a loop.
+__device__ __forceinline__ void keep(int &value) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("" : "+r"(value));
+#else
+    (void)value;
+#endif
+}
+
 template <int W>
 __device__ __forceinline__ void load(const float *from, float (&value)[W]) {
     static_assert(W == 1 || W == 4, "one element or a vector of four");

@@ -203,7 +203,7 @@ __device__ __forceinline__ bool mma_tile(const TileWork<Element> &t, MmaRoom<Ele
         }
         __syncthreads();
         const int lane = thread_index() % 32;
-#pragma unroll 1
+#pragma unroll
         for (int s = 0; s < kDeepVectors / 2; ++s) {
             uint32_t left[Warp::kRows][4];
 #pragma unroll

@@ -489,7 +489,7 @@ template <int P, int R>
 __device__ __forceinline__ void add_product(float (&sum)[R][kColumns<P>], const float *y, const int (&offset)[R], const float *b,
                                             int depth) {
     constexpr int C = kColumns<P>;
-#pragma unroll(C == 1 ? 4 : 1)
+#pragma unroll(C == 1 ? 4 : R < 8 ? 2 : 1)  // with eight rows there is no register for more
     for (int k = 0; k < depth; k += C) {
         float left[R][C];
 #pragma unroll
@@ -521,6 +521,7 @@ __device__ __forceinline__ bool update_rows(const Work &work, const Patch &patch
         const int row = patch.row + kGroups * r;
         // for rows past the end, the last row is read again and its sum is discarded
         offset[r] = (R == kMostRows ? row : minimum(row, count - 1)) * kPitch;
+        keep(offset[r]);
     }
     // The padding of Y and the rows of B beyond the side are zeros.
     const int depth = (work.shape.side + C - 1) / C * C;

@@ -685,6 +685,25 @@ TEST(multiply_of_more_tiles_than_a_launch_has_blocks) {
     both.same("many products", call, a, b, out);
 }
 
+// The tiles of a long side: 65 in a row, of which the last is 8 wide. Most of the work is the comparison.
+TEST(multiply_of_a_side_beyond_8192) {
+    if (interpreted()) return;
+    Both both;
+    Random random(34);
+    constexpr int64_t kSide = 8200;
+    Floats a(1, kSide), out(1, kSide * kSide);
+    a.fill(random);
+    const auto call = [&](Side &side, fcm_error *error) {
+        int64_t bytes = 0;
+        ok(fcm_multiply_workspace(side.context(), 1, kSide, kSide, 1, &bytes, error), *error);
+        const float *to_a = side.put(a);
+        float *to_out = side.put(out);
+        return fcm_multiply(side.context(), 1, kSide, kSide, 1, 1, 1.0, to_a, kSide, 1, 1, to_a, kSide, 1, 1, 0.0, nullptr, 0,
+                            to_out, kSide * kSide, side.room(bytes), bytes, error);
+    };
+    both.same("8200 x 8200", call, a, out);
+}
+
 // ---- Newton-Schulz ----
 
 namespace {
