@@ -84,6 +84,6 @@ record EvaluationWork(WorkList all) {
 
     /** Returns the seconds of an evaluation on the host, or on so many GPUs that share it. */
     double seconds(Design design, Gpu gpu, int devices) {
-        return design == Design.BEFORE ? all.flops() / HOST_FLOPS : all.seconds(gpu, false) / devices;
+        return design == Design.WITH_WAITS ? all.flops() / HOST_FLOPS : all.seconds(gpu, false) / devices;
     }
 }

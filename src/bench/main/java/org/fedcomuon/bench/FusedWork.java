@@ -18,7 +18,7 @@ final class FusedWork {
 
     /** Returns the work of the projected variant when H stays in the ball: norms are read, H is not written. */
     static WorkList projectCompose(Design design, double n, int d) {
-        String kernel = design == Design.AFTER ? "fcm_k_compose" : "fcm_k_project_compose";
+        String kernel = design != Design.WITH_WAITS ? "fcm_k_compose" : "fcm_k_project_compose";
         return checked(
                 design,
                 WorkList.of(
@@ -39,17 +39,17 @@ final class FusedWork {
 
     /** Returns the work of the check of values that the host has computed; later, the host looks at them itself. */
     static WorkList valuesFinite(Design design, double n) {
-        return design == Design.AFTER ? new WorkList(List.of()) : allFinite(design, n);
+        return design != Design.WITH_WAITS ? new WorkList(List.of()) : allFinite(design, n);
     }
 
     static WorkList allFinite(Design design, double n) {
-        String kernel = design == Design.AFTER ? "fcm_k_look_for_not_finite" : "fcm_k_first_not_finite";
+        String kernel = design != Design.WITH_WAITS ? "fcm_k_look_for_not_finite" : "fcm_k_first_not_finite";
         return checked(design, WorkList.of(KernelWork.of(kernel, 1, 0, 4 * n)));
     }
 
     /** Returns the work of {@code W -= eta M / ||M||}. */
     static WorkList normalizedStep(Design design, double n) {
-        if (design == Design.AFTER) { // of all vectors
+        if (design != Design.WITH_WAITS) { // of all vectors
             return WorkList.of(
                     KernelWork.of("fcm_k_vector_squares", 1, 2 * n, 4 * n),
                     KernelWork.tiny("fcm_k_vector_norms", 1),
@@ -69,7 +69,7 @@ final class FusedWork {
     }
 
     static WorkList normalize(Design design, double n) {
-        String squares = design == Design.AFTER ? "fcm_k_checked_squares" : "fcm_k_squares";
+        String squares = design != Design.WITH_WAITS ? "fcm_k_checked_squares" : "fcm_k_squares";
         return checked(
                 design,
                 WorkList.of(
@@ -97,7 +97,7 @@ final class FusedWork {
      * the kernels themselves test and set a status.
      */
     private static WorkList checked(Design design, WorkList kernels) {
-        return design == Design.AFTER
+        return design != Design.WITH_WAITS
                 ? kernels
                 : WorkList.of(KernelWork.tiny("fill of findings", 1))
                         .and(kernels)

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import org.fedcomuon.device.Precision;
 import org.fedcomuon.model.Adaptation;
 import org.fedcomuon.model.Network;
 
@@ -54,7 +55,7 @@ public final class GpuModel {
      * @param preset the name of the preset
      * @param adaptation of meta learning
      * @param batch examples per gradient
-     * @param schulzSteps the number of Newton-Schulz steps
+     * @param iteration of Newton-Schulz
      * @param evaluation what is evaluated, and how often
      */
     @SuppressWarnings("exports") // only the command line uses it
@@ -67,7 +68,7 @@ public final class GpuModel {
             int clients,
             int tau,
             long iterations,
-            int schulzSteps,
+            MuonWork.Iteration iteration,
             EvaluationWork.Plan evaluation) {
         GradientWork gradient() {
             return gradient(adaptation);
@@ -94,6 +95,25 @@ public final class GpuModel {
         }
     }
 
+    /** How a step of all clients of an experiment is orthogonalized on one GPU. */
+    record Orthogonalization(Case of, Design design, Precision precision) {
+        /** Returns whether some matrices are in Gram form. */
+        boolean gram() {
+            return design == Design.GROUPED
+                    && of.experiment().network().layout().blocks().stream()
+                            .anyMatch(of.experiment().iteration()::isGram);
+        }
+
+        WorkList work(Gpu gpu) {
+            Experiment experiment = of.experiment();
+            return MuonWork.step(
+                    design,
+                    experiment.network().layout(),
+                    experiment.clients(),
+                    experiment.iteration().in(precision).on(gpu.memory()));
+        }
+    }
+
     /** An experiment with one of the two methods, in the current design unless it says otherwise. */
     record Case(Experiment experiment, RoundWork work, EvaluationWork evaluation) {
         /**
@@ -104,7 +124,7 @@ public final class GpuModel {
             WorkList round = WorkList.concat(work.in(design).round(devices).values());
             return new RunTime(
                     rounds() * round.seconds(gpu, false),
-                    design == Design.BEFORE ? maskSeconds(devices) : 0,
+                    design == Design.WITH_WAITS ? maskSeconds(devices) : 0,
                     experiment.evaluation().count(experiment.iterations()) * evaluation.seconds(design, gpu, devices));
         }
 
@@ -122,6 +142,15 @@ public final class GpuModel {
                             .getOrDefault(RoundWork.Part.GRADIENT, new WorkList(List.of()))
                             .waits()
                     / experiment.tau();
+        }
+
+        /** Returns the orthogonalization by cuBLAS and the present one in each precision. */
+        List<Orthogonalization> orthogonalizations() {
+            return List.of(
+                    new Orthogonalization(this, Design.BY_CUBLAS, Precision.FP32),
+                    new Orthogonalization(this, Design.GROUPED, Precision.FP32),
+                    new Orthogonalization(this, Design.GROUPED, Precision.TF32),
+                    new Orthogonalization(this, Design.GROUPED, Precision.BF16));
         }
 
         String method() {
@@ -191,7 +220,7 @@ public final class GpuModel {
                                 reduced,
                                 experiment.clients(),
                                 experiment.tau(),
-                                experiment.schulzSteps()),
+                                experiment.iteration()),
                         evaluation));
             }
         }
@@ -216,7 +245,7 @@ public final class GpuModel {
         all.put("wait_seconds", Gpu.WAIT);
         all.put("mask_element_seconds", MASK_SECONDS);
         all.put("host_flops_a_second", EvaluationWork.HOST_FLOPS);
-        all.put("design", Design.CURRENT.toString());
+        all.put("design", Design.CURRENT.key());
         all.put("gpus", Gpu.ALL.stream().map(GpuModel::json).toList());
         var list = new ArrayList<Map<String, Object>>();
         cases.forEach(each -> list.add(json(each)));
@@ -229,6 +258,7 @@ public final class GpuModel {
         entry.put("name", gpu.name());
         entry.put("fp32_flops_a_second", gpu.fp32());
         entry.put("tf32_flops_a_second", gpu.tf32());
+        entry.put("bf16_flops_a_second", gpu.bf16());
         entry.put("bytes_a_second", gpu.bandwidth());
         entry.put("memory_bytes", gpu.memory());
         entry.put("link_bytes_a_second", gpu.link());
@@ -257,8 +287,11 @@ public final class GpuModel {
                 counts.put("launches", one.launches(design, devices));
                 counts.put("waits", one.work().in(design).waits(devices));
                 counts.put("libtorch_waits", one.torchWaits(design, devices));
-                entry.put("step_on_%d_%s".formatted(devices, design), counts);
+                entry.put("step_on_%d_%s".formatted(devices, design.key()), counts);
             }
+        }
+        if (!one.work().reduced()) { // the same with variance reduction
+            entry.put("orthogonalize", orthogonalizations(one));
         }
         for (int devices : new int[] {1, 2}) {
             entry.put("round_on_%d".formatted(devices), parts(one.work().round(devices)));
@@ -294,6 +327,30 @@ public final class GpuModel {
         }
         entry.put("times", times);
         return entry;
+    }
+
+    /** Returns a step of all clients on one GPU, without the gradient. */
+    private static List<Map<String, Object>> orthogonalizations(Case one) {
+        var all = new ArrayList<Map<String, Object>>();
+        for (Orthogonalization each : one.orthogonalizations()) {
+            var entry = new LinkedHashMap<String, Object>();
+            entry.put("design", each.design().key());
+            entry.put("precision", each.precision().toString());
+            entry.put("gram", each.gram());
+            WorkList any = each.work(Gpu.RTX_4090);
+            entry.put("flops", any.flops());
+            entry.put("bytes", any.bytes());
+            for (Gpu gpu : Gpu.ALL) {
+                WorkList work = each.work(gpu);
+                var time = new LinkedHashMap<String, Object>();
+                time.put("launches", work.launches());
+                time.put("seconds", work.seconds(gpu, false));
+                time.put("bound_by", work.bound(gpu, false).toString());
+                entry.put(gpu.name(), time);
+            }
+            all.add(entry);
+        }
+        return all;
     }
 
     private static Map<String, Object> parts(Map<RoundWork.Part, WorkList> parts) {

@@ -70,7 +70,7 @@ final class GpuModelSuite {
                 Integer.parseInt(c.text("clients")),
                 Integer.parseInt(c.text("tau")),
                 c.iterations(),
-                Integer.parseInt(c.text("schulzSteps")),
+                MuonWork.Iteration.of(c.integer("schulzSteps"), c.text("orthogonalizer").equals("auto")),
                 evaluation(c));
     }
 

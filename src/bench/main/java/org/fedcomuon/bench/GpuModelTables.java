@@ -25,6 +25,7 @@ final class GpuModelTables {
         gpus();
         sources();
         designs();
+        orthogonalizations();
         steps();
         rounds();
         runs();
@@ -62,6 +63,7 @@ final class GpuModelTables {
                         "GPU",
                         "fp32 Tflop/s",
                         "tf32",
+                        "bf16",
                         "GB/s",
                         "GB",
                         "GPU to GPU GB/s",
@@ -72,6 +74,7 @@ final class GpuModelTables {
                     gpu.name(),
                     figure(gpu.fp32() * 1e-12),
                     figure(gpu.tf32() * 1e-12),
+                    figure(gpu.bf16() * 1e-12),
                     figure(gpu.bandwidth() * 1e-9),
                     figure(gpu.memory() * 1e-9),
                     figure(gpu.link() * 1e-9),
@@ -95,19 +98,15 @@ final class GpuModelTables {
         int devices = 2;
         line("");
         line(
-                "Before and after, on %d GPUs. Launches and waits are those of one GPU per step, on average over a round; times are those of the whole run in fp32. The waits of our operations are checked against a trace, those of libtorch follow from the recorded operators:"
+                "The three designs, on %d GPUs. Launches and waits are those of one GPU per step, on average over a round; times are those of the whole run in fp32. The waits of our operations are checked against a trace, those of libtorch follow from the recorded operators:"
                         .formatted(devices));
-        head(
-                2,
-                List.of(
-                        "preset",
-                        "method",
-                        "launches, before",
-                        "after",
-                        "our waits, before",
-                        "after",
-                        "libtorch's waits, before",
-                        "after"));
+        var head = new ArrayList<>(List.of("preset", "method"));
+        for (String what : List.of("launches", "our waits", "libtorch's waits")) {
+            for (Design design : Design.values()) {
+                head.add(design == Design.WITH_WAITS ? "%s, %s".formatted(what, design) : design.toString());
+            }
+        }
+        head(2, head);
         for (GpuModel.Case one : cases) {
             var cells = new ArrayList<>(List.of(one.experiment().preset(), one.method()));
             for (Design design : Design.values()) {
@@ -127,37 +126,86 @@ final class GpuModelTables {
                         "preset",
                         "method",
                         "GPUs",
-                        "steps, before",
+                        "steps, with waits",
                         "masks by the host",
                         "evaluations by the host",
-                        "run, before",
-                        "steps, after",
+                        "run, with waits",
+                        "steps, by cuBLAS",
                         "evaluations by the GPUs",
-                        "run, after",
-                        "before / after"));
+                        "run, by cuBLAS",
+                        "steps, grouped",
+                        "run, grouped",
+                        "with waits / grouped",
+                        "by cuBLAS / grouped"));
         for (GpuModel.Case one : cases) {
             for (Gpu gpu : Gpu.ALL) {
-                GpuModel.RunTime before = one.runTime(Design.BEFORE, gpu, devices);
-                GpuModel.RunTime after = one.runTime(Design.AFTER, gpu, devices);
+                GpuModel.RunTime first = one.runTime(Design.WITH_WAITS, gpu, devices);
+                GpuModel.RunTime before = one.runTime(Design.BY_CUBLAS, gpu, devices);
+                GpuModel.RunTime now = one.runTime(Design.GROUPED, gpu, devices);
                 row(List.of(
                         one.experiment().preset(),
                         one.method(),
                         "%d x %s".formatted(devices, gpu.name()),
+                        GpuModel.seconds(first.steps()),
+                        first.masks() == 0 ? "none" : GpuModel.seconds(first.masks()),
+                        GpuModel.seconds(first.evaluations()),
+                        GpuModel.seconds(first.all()),
                         GpuModel.seconds(before.steps()),
-                        before.masks() == 0 ? "none" : GpuModel.seconds(before.masks()),
                         GpuModel.seconds(before.evaluations()),
                         GpuModel.seconds(before.all()),
-                        GpuModel.seconds(after.steps()),
-                        GpuModel.seconds(after.evaluations()),
-                        GpuModel.seconds(after.all()),
-                        String.format(Locale.ROOT, "%.1f", before.all() / after.all())));
+                        GpuModel.seconds(now.steps()),
+                        GpuModel.seconds(now.all()),
+                        String.format(Locale.ROOT, "%.1f", first.all() / now.all()),
+                        String.format(Locale.ROOT, "%.1f", before.all() / now.all())));
+            }
+        }
+    }
+
+    private void orthogonalizations() {
+        line("");
+        line("Orthogonalization alone: a step of all clients on one GPU, before (by cuBLAS) and after (grouped), with the"
+                + " check for NaN and the vectors. The number of passes depends on the memory of the GPU; time is work and"
+                + " launches. \"Gram\": large matrices at least twice as long as wide are in Gram form. The kernel of small"
+                + " matrices computes in fp32:");
+        var head = new ArrayList<>(List.of("preset", "clients", "orthogonalized", "precision", "Gflop", "GB"));
+        for (Gpu gpu : Gpu.ALL) {
+            head.add(gpu.name() + ", launches");
+            head.add("time");
+            head.add("before / after");
+        }
+        head(4, head);
+        for (GpuModel.Case one : cases) {
+            if (one.work().reduced()) {
+                continue; // the same
+            }
+            List<GpuModel.Orthogonalization> all = one.orthogonalizations();
+            for (GpuModel.Orthogonalization each : all) {
+                WorkList any = each.work(Gpu.RTX_4090);
+                var cells = new ArrayList<>(List.of(
+                        one.experiment().preset(),
+                        Integer.toString(one.experiment().clients()),
+                        each.design() + (each.gram() ? ", Gram" : ""),
+                        each.precision().toString(),
+                        figure(any.flops() * 1e-9),
+                        figure(any.bytes() * 1e-9)));
+                for (Gpu gpu : Gpu.ALL) {
+                    WorkList work = each.work(gpu);
+                    double before = all.getFirst().work(gpu).seconds(gpu, false);
+                    cells.add(Long.toString(work.launches()));
+                    cells.add("%s, %s".formatted(GpuModel.seconds(work.seconds(gpu, false)), work.bound(gpu, false)));
+                    cells.add(
+                            each.equals(all.getFirst())
+                                    ? ""
+                                    : String.format(Locale.ROOT, "%.1f", before / work.seconds(gpu, false)));
+                }
+                row(cells);
             }
         }
     }
 
     private void steps() {
         line("");
-        line("Details of the design of this code, which is that %s.".formatted(Design.CURRENT));
+        line("Details of the design of this code, which is \"%s\".".formatted(Design.CURRENT));
         line("");
         line(
                 "One step of one client in fp32, including launches and waits, with the resource that takes most of the time:");

@@ -82,7 +82,7 @@ record GradientWork(WorkList work, double maskElements, List<Integer> recorded) 
      * clients, whose masks are made on the device, and which leaves its values there.
      */
     WorkList of(Design design, int clients) {
-        if (design == Design.BEFORE) {
+        if (design == Design.WITH_WAITS) {
             return work.times(clients);
         }
         return new WorkList(work.all().stream()
@@ -107,6 +107,7 @@ record GradientWork(WorkList work, double maskElements, List<Integer> recorded) 
                 0,
                 a.hostBytes() + along * (b.hostBytes() - a.hostBytes()),
                 a.product(),
+                a.precision(),
                 a.waits());
     }
 

@@ -1,5 +1,7 @@
 package org.fedcomuon.bench;
 
+import org.fedcomuon.device.Precision;
+
 /**
  * The work of one call on a GPU: one or several kernels, a copy or a fill.
  *
@@ -12,6 +14,7 @@ package org.fedcomuon.bench;
  * @param linkBytes from another GPU
  * @param hostBytes from the CPU's memory
  * @param product whether tensor cores can compute it in tf32
+ * @param precision of its products; in fp32 it may be computed in tf32 if it is a product
  * @param waits how often the host waits for it
  */
 record KernelWork(
@@ -23,6 +26,7 @@ record KernelWork(
         double linkBytes,
         double hostBytes,
         boolean product,
+        Precision precision,
         long waits) {
     /** The resource that limits a piece of work. */
     enum Bound {
@@ -40,22 +44,27 @@ record KernelWork(
     }
 
     static KernelWork of(String name, long launches, double flops, double bytes) {
-        return new KernelWork(name, launches, flops, 0, bytes, 0, 0, false, 0);
+        return new KernelWork(name, launches, flops, 0, bytes, 0, 0, false, Precision.FP32, 0);
     }
 
     /** Returns the work of a matrix product or a convolution. */
     static KernelWork product(String name, long launches, double flops, double bytes) {
-        return new KernelWork(name, launches, flops, 0, bytes, 0, 0, true, 0);
+        return new KernelWork(name, launches, flops, 0, bytes, 0, 0, true, Precision.FP32, 0);
+    }
+
+    /** Returns products in one launch, of which one multiprocessor computes the longest tile alone. */
+    static KernelWork tiles(String name, Precision precision, double flops, double longest, double bytes) {
+        return new KernelWork(name, 1, flops, longest, bytes, 0, 0, true, precision, 0);
     }
 
     /** Returns the work of a copy from the CPU's memory. */
     static KernelWork fromHost(String name, double bytes) {
-        return new KernelWork(name, 1, 0, 0, bytes, 0, bytes, false, 0);
+        return new KernelWork(name, 1, 0, 0, bytes, 0, bytes, false, Precision.FP32, 0);
     }
 
     /** Returns the work of a kernel that reads the memory of other GPUs. */
     static KernelWork overLink(String name, double flops, double bytes, double linkBytes) {
-        return new KernelWork(name, 1, flops, 0, bytes, linkBytes, 0, false, 0);
+        return new KernelWork(name, 1, flops, 0, bytes, linkBytes, 0, false, Precision.FP32, 0);
     }
 
     /** Returns work that is almost only a launch, such as a fill of a few bytes or a copy of a result to the host. */
@@ -70,7 +79,7 @@ record KernelWork(
 
     /** Returns this work, for which the host waits so often. */
     KernelWork waiting(long count) {
-        return new KernelWork(name, launches, flops, longest, bytes, linkBytes, hostBytes, product, count);
+        return new KernelWork(name, launches, flops, longest, bytes, linkBytes, hostBytes, product, precision, count);
     }
 
     /** Returns {@code count} times as much work in as many launches, and the same waits. */
@@ -84,6 +93,7 @@ record KernelWork(
                 linkBytes * count,
                 hostBytes * count,
                 product,
+                precision,
                 waits);
     }
 
@@ -98,12 +108,17 @@ record KernelWork(
                 linkBytes * count,
                 hostBytes * count,
                 product,
+                precision,
                 Math.round(waits * count));
     }
 
     /** Returns the least time on one resource, in seconds; with {@code tf32}, products use tensor cores. */
     double seconds(Bound bound, Gpu gpu, boolean tf32) {
-        double peak = product && tf32 ? gpu.tf32() : gpu.fp32();
+        double peak = switch (precision) {
+            case FP32 -> product && tf32 ? gpu.tf32() : gpu.fp32();
+            case TF32 -> gpu.tf32();
+            case BF16 -> gpu.bf16();
+        };
         return switch (bound) {
             case COMPUTE -> Math.max(flops / peak, longest / (peak / gpu.multiprocessors()));
             case MEMORY -> bytes / gpu.bandwidth();

@@ -1,10 +1,12 @@
 package org.fedcomuon.bench;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
+import java.util.function.Consumer;
 import org.fedcomuon.device.Blas;
 import org.fedcomuon.device.Buffer;
 import org.fedcomuon.device.Device;
@@ -18,6 +20,7 @@ import org.fedcomuon.linalg.Auto;
 import org.fedcomuon.linalg.Coefficients;
 import org.fedcomuon.linalg.ExactSvd;
 import org.fedcomuon.linalg.GramNewtonSchulz;
+import org.fedcomuon.linalg.MuonPlan;
 import org.fedcomuon.linalg.Orthogonalizer;
 import org.fedcomuon.linalg.ScaleRule;
 
@@ -27,7 +30,8 @@ import org.fedcomuon.linalg.ScaleRule;
  * over calls of the device's BLAS (OpenBLAS or cuBLAS). Every peer must compute our weights before anything is timed.
  * The limit of the device is a large product of its BLAS in the same run; only the multiplications that remain when
  * symmetry is used are counted. What a GPU does not have is left out, with a note. Our own step in bf16 takes turns
- * with the others, and its weights must be near those of fp32.
+ * with the others, and its weights must be near those of fp32. On a GPU our step with products by cuBLAS, in both
+ * precisions, is another contender, also for all matrices of a Transformer of all clients.
  */
 public final class OrthogonalizeBench {
     /** The number of samples per contender in a full benchmark. */
@@ -42,23 +46,41 @@ public final class OrthogonalizeBench {
     /**
      * What is measured.
      *
-     * @param clients that have all small matrices of LeNet
+     * @param clients that have all small matrices of LeNet, and on a GPU those of a Transformer
+     * @param transformer the large matrices of a Transformer
      * @param shapes of single matrices
      * @param peakSide of the product that is the limit of the device
      */
-    public record Sizes(int clients, List<Shape> shapes, int peakSide) {
+    public record Sizes(int clients, List<Shape> transformer, List<Shape> shapes, int peakSide) {
         public Sizes {
+            transformer = List.copyOf(transformer);
             shapes = List.copyOf(shapes);
         }
 
         /** Returns the sizes of the default run. */
         public static Sizes full() {
-            return new Sizes(10, List.of(new Shape(768, 768), new Shape(768, 1024), new Shape(1024, 4096)), 1536);
+            return new Sizes(
+                    10,
+                    visionTransformer(192, 12),
+                    List.of(new Shape(768, 768), new Shape(768, 1024), new Shape(1024, 4096)),
+                    1536);
         }
 
         /** Returns sizes that a simulated device computes in a minute. */
         public static Sizes small() {
-            return new Sizes(2, List.of(new Shape(130, 130), new Shape(130, 270)), 64);
+            return new Sizes(
+                    2, visionTransformer(130, 1), List.of(new Shape(130, 130), new Shape(130, 270)), 64);
+        }
+
+        /** Returns query, key, value, projection, hidden and output of each layer. */
+        private static List<Shape> visionTransformer(int width, int layers) {
+            var all = new ArrayList<Shape>();
+            for (int i = 0; i < layers; i++) {
+                all.addAll(Collections.nCopies(4, new Shape(width, width)));
+                all.add(new Shape(4 * width, width));
+                all.add(new Shape(width, 4 * width));
+            }
+            return all;
         }
     }
 
@@ -97,6 +119,7 @@ public final class OrthogonalizeBench {
     public static BenchReport run(Device device, Sizes sizes, int rounds, TurnListener listener) {
         var bench = new OrthogonalizeBench(device, sizes, rounds, listener);
         var rows = new ArrayList<>(bench.lenet());
+        rows.addAll(bench.transformer());
         for (Shape shape : sizes.shapes()) {
             rows.addAll(bench.single(new Auto(JORDAN), shape));
         }
@@ -110,7 +133,8 @@ public final class OrthogonalizeBench {
                 device.toString(),
                 "weight steps W -= eta O with five jordan steps, or exact; ratio = a peer's time relative to ours "
                         + "(> 1: ours is faster); for sgemm, the fraction of its speed that we reach, counting the"
-                        + " multiplications that symmetry leaves; for ours in bf16, its speed relative to fp32",
+                        + " multiplications that symmetry leaves; for ours in bf16, its speed relative to fp32; cuBLAS on a"
+                        + " GPU is our step with products=cublas, also relative to ours in fp32",
                 rows,
                 bench.notes);
     }
@@ -121,7 +145,7 @@ public final class OrthogonalizeBench {
             device.blas();
             return true;
         } catch (DeviceException.Unsupported e) {
-            leaveOut("loops over BLAS and sgemm are", e);
+            leaveOut("products by cuBLAS, loops over BLAS and sgemm are", e);
             return false;
         }
     }
@@ -233,6 +257,84 @@ public final class OrthogonalizeBench {
         }
     }
 
+    /** Returns the steps of all large matrices of a Transformer of all clients on a GPU: grouped, and by cuBLAS. */
+    private List<BenchReport.Row> transformer() {
+        if (device.isHost()) { // where matrices take turns, so that this would be the single ones again
+            return List.of();
+        }
+        var blocks = new ArrayList<NewtonSchulzSpec.Block>();
+        long size = 0;
+        double multiplications = 0;
+        for (Shape shape : sizes.transformer()) {
+            blocks.add(NewtonSchulzSpec.Block.at(size, shape.rows(), shape.cols()));
+            size += (long) shape.rows() * shape.cols();
+            multiplications += sizes.clients() * schulzFlops(shape);
+        }
+        long perClient = size;
+        int clients = sizes.clients();
+        String name = "ViT x %d clients".formatted(clients);
+        try (Buffer m = device.allocate("M", ElementType.FLOAT32, clients * perClient);
+                Buffer ours = device.allocate("W", ElementType.FLOAT32, clients * perClient);
+                Buffer others = device.allocate("W of others", ElementType.FLOAT32, clients * perClient);
+                var plans = new Plans<MuonPlan>(MuonPlan::close)) {
+            fillNormal(m);
+            Interleaved contest = contest(name);
+            for (Precision precision : narrows() ? List.of(Precision.FP32, Precision.BF16) : List.of(Precision.FP32)) {
+                for (Orthogonalizer.Products products : products()) {
+                    MuonPlan plan = plans.add(MuonPlan.of(
+                            new Auto(JORDAN, precision, products), device, clients, blocks, ScaleRule.NONE));
+                    boolean first = precision == Precision.FP32 && products == Orthogonalizer.Products.KERNELS;
+                    Buffer w = first ? ours : others;
+                    Runnable step = () -> plan.step(m.batch(clients, perClient), ETA, w.batch(clients, perClient));
+                    w.zero();
+                    step.run();
+                    requireClose(ours, w, precision);
+                    contest.add(title(precision, products) + ", all matrices", this::useOneBlasThread, step);
+                }
+            }
+            return measure(name, contest, multiplications);
+        }
+    }
+
+    /** Plans that are closed together. */
+    private record Plans<T>(Consumer<T> closing, List<T> all) implements AutoCloseable {
+        Plans(Consumer<T> closing) {
+            this(closing, new ArrayList<>());
+        }
+
+        T add(T plan) {
+            all.add(plan);
+            return plan;
+        }
+
+        @Override
+        public void close() {
+            all.forEach(closing);
+        }
+    }
+
+    /** Returns what can multiply large matrices here; cuBLAS on a GPU that has it. */
+    private List<Orthogonalizer.Products> products() {
+        return device.isHost() || !multiplies()
+                ? List.of(Orthogonalizer.Products.KERNELS)
+                : List.of(Orthogonalizer.Products.KERNELS, Orthogonalizer.Products.CUBLAS);
+    }
+
+    private static String title(Precision precision, Orthogonalizer.Products products) {
+        if (products == Orthogonalizer.Products.CUBLAS) {
+            return precision == Precision.FP32 ? "cuBLAS" : "cuBLAS in " + precision;
+        }
+        return precision == Precision.FP32 ? "fedcomuon" : NARROW;
+    }
+
+    private static void requireClose(Buffer ours, Buffer theirs, Precision precision) {
+        if (precision == Precision.FP32) {
+            requireSame(ours, theirs.toFloats(0, (int) theirs.length()), 0);
+        } else {
+            requireNear(ours, theirs);
+        }
+    }
+
     /** Adds loops over calls of BLAS, if their weights are ours. On a GPU nothing mirrors a triangle. */
     private void addLoops(Interleaved contest, BlasLoop loop, Buffer ours, Buffer m, Buffer theirs, long perClient) {
         List<Boolean> variants = device.isHost() ? List.of(true, false) : List.of(false);
@@ -276,6 +378,7 @@ public final class OrthogonalizeBench {
                 Buffer near = device.allocate("W in bf16", ElementType.FLOAT32, size);
                 Orthogonalizer.Plan plan = how.plan(device, 1, rows, cols, ElementType.FLOAT32, ScaleRule.NONE);
                 Orthogonalizer.Plan narrow = other.plan(device, 1, rows, cols, ElementType.FLOAT32, ScaleRule.NONE);
+                var library = new Plans<Orthogonalizer.Plan>(Orthogonalizer.Plan::close);
                 var matrices = new TorchMatrices(torch.orElse(TorchPlace.cpu()), JORDAN.steps(), ETA)) {
             fillNormal(m);
             Runnable our = () -> plan.step(m.batch(1, size), ETA, w.batch(1, size));
@@ -288,6 +391,22 @@ public final class OrthogonalizeBench {
                 rounded.run();
                 requireNear(w, near);
                 contest.add(NARROW + ", " + narrow.path(), this::useOneBlasThread, rounded);
+            }
+            if (!exact && products().contains(Orthogonalizer.Products.CUBLAS)) {
+                for (Precision precision :
+                        narrows ? List.of(Precision.FP32, Precision.BF16) : List.of(Precision.FP32)) {
+                    Orthogonalizer.Plan byCublas = library.add(new Auto(
+                                    JORDAN, precision, Orthogonalizer.Products.CUBLAS)
+                            .plan(device, 1, rows, cols, ElementType.FLOAT32, ScaleRule.NONE));
+                    Runnable step = () -> byCublas.step(m.batch(1, size), ETA, near.batch(1, size));
+                    near.zero();
+                    step.run();
+                    requireClose(w, near, precision);
+                    contest.add(
+                            "%s, %s".formatted(title(precision, Orthogonalizer.Products.CUBLAS), byCublas.path()),
+                            this::useOneBlasThread,
+                            step);
+                }
             }
             if (torch.isPresent()) {
                 matrices.add(m, 0, rows, cols);

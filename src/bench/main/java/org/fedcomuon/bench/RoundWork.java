@@ -15,10 +15,16 @@ import org.fedcomuon.problem.Layout;
  * @param reduced whether it is FedCoMuon-VR, which evaluates twice
  * @param clients of all devices
  * @param tau steps per round
- * @param schulzSteps of Newton-Schulz
+ * @param iteration of Newton-Schulz
  */
 record RoundWork(
-        Design design, Layout layout, GradientWork gradient, boolean reduced, int clients, int tau, int schulzSteps) {
+        Design design,
+        Layout layout,
+        GradientWork gradient,
+        boolean reduced,
+        int clients,
+        int tau,
+        MuonWork.Iteration iteration) {
     /** The parts of a step. */
     enum Part {
         GRADIENT,
@@ -42,7 +48,7 @@ record RoundWork(
         var parts = new EnumMap<Part, WorkList>(Part.class);
         parts.put(Part.GRADIENT, gradient.of(design, own).times(evaluations()));
         parts.put(Part.TRACK, track(own));
-        parts.put(Part.ORTHOGONALIZE, MuonWork.step(design, layout, own, schulzSteps));
+        parts.put(Part.ORTHOGONALIZE, MuonWork.step(design, layout, own, iteration));
         return parts;
     }
 
@@ -59,14 +65,14 @@ record RoundWork(
         parts.put(
                 Part.TRACK,
                 step.get(Part.TRACK).times(tau).and(FusedWork.allFinite(design, (double) own * layout.length())));
-        WorkList first = MuonWork.step(design, layout, 1, schulzSteps);
+        WorkList first = MuonWork.step(design, layout, 1, iteration);
         if (own > 1) {
             first = first.and(FusedWork.ema((double) (own - 1) * layout.length()));
         }
         parts.put(Part.ORTHOGONALIZE, first.and(step.get(Part.ORTHOGONALIZE).times(tau - 1)));
         WorkList average = ExchangeWork.average(layout.length(), clients, devices);
         WorkList exchange = average.and(average); // W and M
-        if (design == Design.AFTER && devices > 1) {
+        if (design != Design.WITH_WAITS && devices > 1) {
             // Before another device reads its values, a device knows that they are sound. W and M are averaged
             // together,
             // or one after the other.
@@ -83,7 +89,7 @@ record RoundWork(
 
     /** Returns the same work in another design. */
     RoundWork in(Design other) {
-        return new RoundWork(other, layout, gradient, reduced, clients, tau, schulzSteps);
+        return new RoundWork(other, layout, gradient, reduced, clients, tau, iteration);
     }
 
     /**

@@ -101,11 +101,19 @@ class GpuBenchIT {
                 .contains(
                         "LeNet x 2 clients: fedcomuon, one call",
                         "LeNet x 2 clients: cuBLAS loop, gemm",
-                        "LeNet x 2 clients: cuBLAS sgemm of 64")
-                .anyMatch(name -> name.startsWith("130 x 130: fedcomuon, "))
-                .anyMatch(name -> name.startsWith("130 x 270: fedcomuon, "))
+                        "LeNet x 2 clients: cuBLAS sgemm of 64",
+                        "ViT x 2 clients: fedcomuon, all matrices",
+                        "ViT x 2 clients: fedcomuon in bf16, all matrices",
+                        "ViT x 2 clients: cuBLAS, all matrices",
+                        "ViT x 2 clients: cuBLAS in bf16, all matrices",
+                        "130 x 130: fedcomuon, symmetric products",
+                        "130 x 130: fedcomuon in bf16, symmetric products in bf16",
+                        "130 x 130: cuBLAS, products by cuBLAS 13.0.0 in fp32",
+                        "130 x 130: cuBLAS in bf16, products by cuBLAS 13.0.0 in bf16",
+                        "130 x 270: fedcomuon, Gram form, symmetric products",
+                        "130 x 270: cuBLAS, Gram form, products by cuBLAS 13.0.0 in fp32")
                 .anyMatch(name -> name.startsWith("130 x 130, exact: fedcomuon, "))
-                .hasSize(3 + 2 + 2 + 1);
+                .hasSize(4 + 3 * 5 + 1); // with sgemm, and LeNet without a loop in bf16
         for (String shape : List.of("16 x 16", "24 x 40", "130 x 270")) {
             for (String contender : List.of("auto", "polar-express", "exact")) {
                 assertThat(all.get("exact-vs-ns")).anyMatch(name -> name.startsWith(shape + ", " + contender));
@@ -186,8 +194,8 @@ class GpuBenchIT {
             List<String> names = contenders(json).get(suite);
             assertThat(names).isNotEmpty().noneMatch(name -> name.contains("exact") || name.contains("cuBLAS"));
             if (suite.equals("orthogonalize")) {
-                assertThat(out).contains("loops over BLAS and sgemm are left out: cudasim:0 has no matrix library");
-                assertThat(names).hasSize(1 + 2);
+                assertThat(out).contains("products by cuBLAS, loops over BLAS and sgemm are left out: cudasim:0 has no matrix library");
+                assertThat(names).hasSize(4 * 2); // LeNet, ViT and two shapes, in fp32 and in bf16
             }
         }
     }

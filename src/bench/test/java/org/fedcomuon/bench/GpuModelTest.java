@@ -9,17 +9,20 @@ import java.util.Optional;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
+import org.fedcomuon.device.Precision;
 import org.fedcomuon.model.Adaptation;
 import org.fedcomuon.model.CifarCnn;
 import org.fedcomuon.model.LanguageModel;
 import org.fedcomuon.model.LeNet;
 import org.fedcomuon.model.Network;
+import org.fedcomuon.problem.Block;
 import org.junit.jupiter.api.Test;
 
 /** The model's counts against counts by hand, and what must hold of its times on any GPU. */
 class GpuModelTest {
     private static final GradientWork.Inputs DIGITS = new GradientWork.Inputs.Images(1, 28);
     private static final double EXACT = 1e-6;
+    private static final MuonWork.Iteration FIVE = MuonWork.Iteration.of(5, true);
 
     private static double flops(WorkList work, String... operators) {
         return work.all().stream()
@@ -115,18 +118,79 @@ class GpuModelTest {
                 .isEqualTo(5 * 2.0 * (7260 * 256 + 7260 * 120 + 120 * 256 * 120))
                 .isEqualTo(MuonWork.small(256, 120, 5));
         // cuBLAS works both triangles out.
-        WorkList large = MuonWork.large(Design.BEFORE, 1024, 768, 3, 5);
+        WorkList large = MuonWork.byCublas(Design.WITH_WAITS, 1024, 768, 3, 5);
         assertThat(products(large)).isEqualTo(3 * 5 * 2.0 * (768L * 768 * 1024 * 2 + 768L * 768 * 768));
         assertThat(large.launches()).isEqualTo(5 + 5 * (3 * 3 + 2) + 3 + 1);
         assertThat(large.waits()).isEqualTo(2);
-        WorkList unchecked = MuonWork.large(Design.AFTER, 1024, 768, 3, 5);
+        WorkList unchecked = MuonWork.byCublas(Design.BY_CUBLAS, 1024, 768, 3, 5);
         assertThat(unchecked.launches()).isEqualTo(3 + 5 * (3 * 3 + 2) + 1 + 1);
         assertThat(unchecked.waits()).isZero();
     }
 
+    /** The products of one matrix, listed by hand; launches of several matrices are shared. */
+    @Test
+    void groupedProductsByHand() {
+        Block square = Block.matrix("square", 192, 192);
+        Block wide = Block.matrix("wide", 192, 768);
+        Block tall = Block.matrix("tall", 768, 192);
+        double s = 192;
+        double triangle = s * (s + 1);
+        WorkList plain = GroupedWork.of(List.of(square), 3, FIVE);
+        assertThat(plain.all())
+                .extracting(KernelWork::name)
+                .hasSize(1 + 15 + 1)
+                .startsWith("fcm_k_schulz_load", "fcm_k_products")
+                .endsWith("fcm_k_products", "fcm_k_schulz_finish");
+        assertThat(products(plain)).isEqualTo(3 * 5 * (2 * triangle * s + 2 * s * s * s));
+        // X X^T and Q X of two runs; Z five times, R Z and Z P three times, Q Z three times.
+        double gram = 2 * (triangle * 768 + 2 * s * s * 768) + (5 + 3 + 3 + 3) * triangle * s;
+        for (Block block : List.of(wide, tall)) {
+            WorkList one = GroupedWork.of(List.of(block), 1, FIVE);
+            assertThat(one.launches()).isEqualTo(1 + 17 + 1);
+            assertThat(products(one)).isEqualTo(gram);
+        }
+        assertThat(products(GroupedWork.of(List.of(wide), 1, MuonWork.Iteration.of(5, false))))
+                .isEqualTo(5 * (triangle * (768 + s) + 2 * s * s * 768))
+                .isGreaterThan(gram);
+        WorkList all = GroupedWork.of(List.of(square, wide, tall), 10, FIVE);
+        assertThat(all.launches()).isEqualTo(1 + 17 + 1);
+        assertThat(products(all)).isCloseTo(10 * (products(plain) / 3 + 2 * gram), within(EXACT * products(all)));
+    }
+
+    @Test
+    void whatDoesNotFitIsDoneInPasses() {
+        List<Block> blocks = List.of(Block.matrix("a", 256, 256), Block.matrix("b", 256, 256));
+        double room = 4 * 256 * 256 * 4; // X, Y, A and B of a matrix
+        MuonWork.Iteration both = FIVE.on(2 * room * 8 * 16);
+        assertThat(GroupedWork.of(blocks, 10, both).launches()).isEqualTo(17);
+        MuonWork.Iteration one = FIVE.on(room * 8 * 16);
+        assertThat(GroupedWork.of(blocks, 10, one).launches()).isEqualTo(2 * 17);
+        MuonWork.Iteration half = FIVE.on(room / 2 * 8 * 16); // eight clients at a time
+        assertThat(GroupedWork.of(blocks, 10, half).launches()).isEqualTo(2 * 2 * 17);
+        assertThat(GroupedWork.of(blocks, 10, half.in(Precision.BF16)).launches())
+                .isEqualTo(2 * 17);
+    }
+
+    @Test
+    void narrowerProductsMoveAndTakeLess() {
+        List<Block> blocks = List.of(Block.matrix("a", 768, 768), Block.matrix("b", 768, 3072));
+        WorkList fp32 = GroupedWork.of(blocks, 10, FIVE);
+        WorkList tf32 = GroupedWork.of(blocks, 10, FIVE.in(Precision.TF32));
+        WorkList bf16 = GroupedWork.of(blocks, 10, FIVE.in(Precision.BF16));
+        assertThat(tf32.bytes()).isEqualTo(fp32.bytes());
+        assertThat(bf16.bytes()).isBetween(0.5 * fp32.bytes(), 0.6 * fp32.bytes());
+        for (Gpu gpu : Gpu.ALL) {
+            assertThat(tf32.busy(gpu, false)).isLessThanOrEqualTo(fp32.busy(gpu, false));
+            assertThat(bf16.busy(gpu, false)).isLessThan(0.7 * fp32.busy(gpu, false));
+        }
+        assertThat(fp32.busy(Gpu.A100, true)).isEqualTo(tf32.busy(Gpu.A100, false));
+        assertThat(bf16.all()).extracting(KernelWork::name).contains("fcm_k_products_bf16", "fcm_k_schulz_load_bf16");
+        assertThat(tf32.all()).extracting(KernelWork::name).contains("fcm_k_products_tf32", "fcm_k_schulz_load");
+    }
+
     @Test
     void theLongestMatrixHoldsTheSmallKernelUp() {
-        KernelWork kernel = MuonWork.step(Design.BEFORE, new LeNet().layout(), 10, 5).all().stream()
+        KernelWork kernel = MuonWork.step(Design.WITH_WAITS, new LeNet().layout(), 10, FIVE).all().stream()
                 .filter(each -> each.name().equals("fcm_k_newton_schulz"))
                 .findFirst()
                 .orElseThrow();
@@ -158,7 +222,7 @@ class GpuModelTest {
                 10,
                 5,
                 500,
-                5,
+                FIVE,
                 new EvaluationWork.Plan(25, 15_180, 250, 0))));
     }
 
@@ -177,8 +241,8 @@ class GpuModelTest {
                 }
                 // Afterwards a step of LeNet is as many launches for ten clients as for five, so that two devices gain
                 // nothing.
-                assertThat(one.runTime(Design.BEFORE, gpu, 2).steps())
-                        .isLessThan(one.runTime(Design.BEFORE, gpu, 1).steps());
+                assertThat(one.runTime(Design.WITH_WAITS, gpu, 2).steps())
+                        .isLessThan(one.runTime(Design.WITH_WAITS, gpu, 1).steps());
             }
         }
     }
@@ -215,8 +279,8 @@ class GpuModelTest {
     void waitsOfAStepByHand() {
         List<GpuModel.Case> cases = digits().cases();
         for (GpuModel.Case one : cases) {
-            RoundWork before = one.work().in(Design.BEFORE);
-            RoundWork after = one.work().in(Design.AFTER);
+            RoundWork before = one.work().in(Design.WITH_WAITS);
+            RoundWork after = one.work().in(Design.GROUPED);
             // For weights and values; of value, gradient and outer gradient, of which VR has two each and two norms;
             // of the small matrices; of four vectors; and of W once in five steps.
             int looked = one.work().reduced() ? 2 * 3 + 2 : 3;
@@ -228,24 +292,24 @@ class GpuModelTest {
             }
             // Images, labels and the value of each evaluation of each client.
             int evaluations = one.work().reduced() ? 2 : 1;
-            assertThat(one.torchWaits(Design.BEFORE, 1)).isEqualTo(10 * evaluations * 3);
-            assertThat(one.torchWaits(Design.BEFORE, 2)).isEqualTo(5 * evaluations * 3);
-            assertThat(one.torchWaits(Design.AFTER, 1)).isZero();
+            assertThat(one.torchWaits(Design.WITH_WAITS, 1)).isEqualTo(10 * evaluations * 3);
+            assertThat(one.torchWaits(Design.WITH_WAITS, 2)).isEqualTo(5 * evaluations * 3);
+            assertThat(one.torchWaits(Design.GROUPED, 1)).isZero();
         }
     }
 
     @Test
     void afterwardsLaunchesDoNotGrowWithTheClientsAndTheWorkDoes() {
         GradientWork gradient = GradientWork.recorded(new LeNet(), DIGITS, Optional.empty(), 20);
-        WorkList one = gradient.of(Design.AFTER, 1);
-        WorkList ten = gradient.of(Design.AFTER, 10);
+        WorkList one = gradient.of(Design.GROUPED, 1);
+        WorkList ten = gradient.of(Design.GROUPED, 10);
         assertThat(ten.launches())
                 .isEqualTo(one.launches())
                 .isEqualTo(gradient.work().launches() - 1);
         assertThat(ten.flops()).isCloseTo(10 * one.flops(), within(EXACT * ten.flops()));
-        assertThat(ten.flops()).isCloseTo(gradient.of(Design.BEFORE, 10).flops(), within(EXACT * ten.flops()));
+        assertThat(ten.flops()).isCloseTo(gradient.of(Design.WITH_WAITS, 10).flops(), within(EXACT * ten.flops()));
         // a look at all of M; squares, norms and step of all vectors; and two launches for all small matrices
-        assertThat(MuonWork.step(Design.AFTER, new LeNet().layout(), 10, 5).launches())
+        assertThat(MuonWork.step(Design.GROUPED, new LeNet().layout(), 10, FIVE).launches())
                 .isEqualTo(6);
     }
 
@@ -253,8 +317,8 @@ class GpuModelTest {
     void masksThatTheDeviceMakesDoNotCrossTheBus() {
         var network = new LanguageModel(new LanguageModel.Sizes(50, 8, 2, 16, 2, 24, 0.1));
         GradientWork gradient = GradientWork.recorded(network, new GradientWork.Inputs.Words(8), Optional.empty(), 3);
-        double masks = gradient.of(Design.BEFORE, 1).hostBytes()
-                - gradient.of(Design.AFTER, 1).hostBytes();
+        double masks = gradient.of(Design.WITH_WAITS, 1).hostBytes()
+                - gradient.of(Design.GROUPED, 1).hostBytes();
         assertThat(masks).isEqualTo(gradient.maskElements());
     }
 
@@ -264,9 +328,9 @@ class GpuModelTest {
         double image = 2.0 * (6 * 24 * 24 * 25 + 16 * 8 * 8 * 6 * 25 + 120 * 256 + 10 * 120);
         assertThat(products(one.evaluation().all())).isCloseTo(15_180 * image, within(EXACT * 15_180 * image));
         assertThat(one.experiment().evaluation().count(500)).isEqualTo(21);
-        GpuModel.RunTime before = one.runTime(Design.BEFORE, Gpu.A100, 2);
+        GpuModel.RunTime before = one.runTime(Design.WITH_WAITS, Gpu.A100, 2);
         assertThat(before.evaluations()).isEqualTo(21 * one.evaluation().all().flops() / EvaluationWork.HOST_FLOPS);
-        GpuModel.RunTime after = one.runTime(Design.AFTER, Gpu.A100, 2);
+        GpuModel.RunTime after = one.runTime(Design.GROUPED, Gpu.A100, 2);
         assertThat(after.steps()).isEqualTo(one.runSeconds(Gpu.A100, 2, false)); // that of the code as it is
         assertThat(after.steps()).isLessThan(before.steps());
         assertThat(after.masks()).isZero();
@@ -277,6 +341,8 @@ class GpuModelTest {
         GpuModel model = digits();
         assertThat(model.markdown())
                 .startsWith("**" + GpuModel.LABEL)
+                .contains("| digits | 10 | by cuBLAS | fp32 |")
+                .contains("| digits | 10 | grouped | bf16 |") // all of LeNet is small
                 .contains("recorded on the CPU with a batch of 20");
         Map<String, Object> json = model.json();
         assertThat(json).containsEntry("label", GpuModel.LABEL).containsEntry("measured", false);
