@@ -470,8 +470,9 @@ std::vector<Mutant> make() {
     small_mma("small-mma-tf32-depth", "the factors of tf32 have their depths in different orders",
               "b[i] = __float_as_uint(at[i % 2 * pitch + i / 2 * 8]);",
               "b[i] = __float_as_uint(at[(1 - i % 2) * pitch + i / 2 * 8]);", Engine::kSource, kSmallTensor);
-    small_mma("small-mma-tf32-cut", "factors are cut to tf32 instead of rounded", "r[i] = to_tf32(__uint_as_float(r[i]));",
-              "r[i] = r[i] & ~0x1fffu;", Engine::kSource, kSmallTensor);
+    add({"small-mma-tf32-cut", "small matrices on tensor cores: factors are cut to tf32 instead of rounded",
+         {{"fragments.h", "r[i] = to_tf32(__uint_as_float(r[i]));", "r[i] = r[i] & ~0x1fffu;"}}, "small_schulz_mma.cu",
+         Engine::kSource, kSmallTensor});
     small_mma("small-mma-halves", "the fragment of the second factor has its depth exchanged",
               "const uint32_t second[2] = {b[2], b[3]};", "const uint32_t second[2] = {b[3], b[2]};", Engine::kSource,
               kSmallTensor);
