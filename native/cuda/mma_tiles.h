@@ -38,32 +38,31 @@ struct MmaSlice {
     }
 };
 
-// Copies the vectors [from, from + height) of a factor over [k, k + kDepth). What does not exist becomes zero.
-template <bool Along, class Element>
-__device__ __forceinline__ void fetch_mma(MmaSlice<Element> &slice, const Factor<Element> &f, int64_t from, int height, int64_t k) {
+// Copies the vectors [from, from + Height) of a factor over [k, k + kDepth). What does not exist becomes zero. A thread has the same
+// place in every group of rows that all threads copy together, and their number is a multiple of 8, so that neither what exists
+// of a vector nor its permutation changes.
+template <bool Along, int Height, class Element>
+__device__ __forceinline__ void fetch_mma(MmaSlice<Element> &slice, const Factor<Element> &f, int64_t from, int64_t k) {
     using S = MmaSlice<Element>;
-    const int count = f.count - from < height ? static_cast<int>(f.count - from) : height;
+    const int count = f.count - from < Height ? static_cast<int>(f.count - from) : Height;
     const int deep = f.depth - k < S::kDepth ? static_cast<int>(f.depth - k) : S::kDepth;
     const auto bytes = [](int elements) {
         return elements >= S::kElements ? kVectorBytes : elements > 0 ? elements * static_cast<int>(sizeof(Element)) : 0;
     };
-    if constexpr (Along) {
-#pragma unroll 1
-        for (int e = static_cast<int>(threadIdx.x); e < height * kDeepVectors; e += kThreads) {
-            const int i = e / kDeepVectors;
-            const int v = e % kDeepVectors;
-            const int there = i < count ? bytes(deep - v * S::kElements) : 0;
-            copy_async16(slice.along(i, v), f.base + (from + i) * f.step + (k + v * S::kElements), there);
-        }
-    } else {
-        const int across = height / S::kElements;
-#pragma unroll 1
-        for (int e = static_cast<int>(threadIdx.x); e < across * S::kDepth; e += kThreads) {
-            const int d = e / across;
-            const int v = e - d * across;
-            const int there = d < deep ? bytes(count - v * S::kElements) : 0;
-            copy_async16(slice.across(d, v), f.base + (k + d) * f.along + (from + v * S::kElements), there);
-        }
+    constexpr int kInRow = Along ? kDeepVectors : Height / S::kElements;
+    constexpr int kTogether = kThreads / kInRow;
+    constexpr int kRows = Along ? Height : S::kDepth;
+    static_assert(kTogether % 8 == 0 && kRows % kTogether == 0, "groups of rows are alike");
+    const int row = static_cast<int>(threadIdx.x) / kInRow;
+    const int v = static_cast<int>(threadIdx.x) % kInRow;
+    const int there = bytes((Along ? deep : count) - v * S::kElements);
+    const int rows = Along ? count : deep;
+    const int64_t step = Along ? f.step : f.along;
+    const Element *at = f.base + ((Along ? from : k) + row) * step + ((Along ? k : from) + v * S::kElements);
+    uint4 *to = Along ? slice.along(row, v) : slice.across(row, v);
+#pragma unroll
+    for (int i = 0; i < kRows; i += kTogether) {
+        copy_async16(to + i * (Along ? kDeepVectors : S::kTileVectors), at + i * step, row + i < rows ? there : 0);
     }
 }
 
@@ -183,15 +182,15 @@ __device__ __forceinline__ bool mma_tile(const TileWork<Element> &t, MmaRoom<Ele
     float sum[Warp::kRows][Warp::kCols][4] = {};
     auto &a = room.slices.a;
     auto &b = room.slices.b;
-    fetch_mma<LeftAlong>(a[0], t.a, t.top, P * kHalfTile, 0);
-    fetch_mma<RightAlong>(b[0], t.b, t.left, Q * kHalfTile, 0);
+    fetch_mma<LeftAlong, P * kHalfTile>(a[0], t.a, t.top, 0);
+    fetch_mma<RightAlong, Q * kHalfTile>(b[0], t.b, t.left, 0);
     commit_copies();
     int now = 0;
 #pragma unroll 1
     for (int k = 0; k < depth; k += kDepth) {
         if (k + kDepth < depth) {
-            fetch_mma<LeftAlong>(a[1 - now], t.a, t.top, P * kHalfTile, k + kDepth);
-            fetch_mma<RightAlong>(b[1 - now], t.b, t.left, Q * kHalfTile, k + kDepth);
+            fetch_mma<LeftAlong, P * kHalfTile>(a[1 - now], t.a, t.top, k + kDepth);
+            fetch_mma<RightAlong, Q * kHalfTile>(b[1 - now], t.b, t.left, k + kDepth);
             commit_copies();
             wait_copies<1>();
         } else {

@@ -333,8 +333,8 @@ std::vector<Mutant> make() {
     tensor("mma-swizzle", "tensor cores: vectors are stored without the permutation that loads expect",
            "vectors + i * kDeepVectors + (v ^ (i / 2 % kDeepVectors))", "vectors + i * kDeepVectors + v");
     tensor("mma-depth", "tensor cores: what follows the last element of the depth is multiplied",
-           "const int there = i < count ? bytes(deep - v * S::kElements) : 0;",
-           "const int there = i < count ? bytes(S::kDepth - v * S::kElements) : 0;");
+           "const int there = bytes((Along ? deep : count) - v * S::kElements);",
+           "const int there = bytes((Along ? S::kDepth : count) - v * S::kElements);");
     tensor("mma-result", "tensor cores: the lower half of a result is stored over the upper one",
            "stage[row + 8][col] = sum[i][j][2];", "stage[row][col] = sum[i][j][2];");
 
