@@ -11,7 +11,7 @@
 #pragma once
 
 #include "async_copy.h"
-#include "tensor_cores.h"
+#include "fragments.h"
 #include "tiles.h"
 
 #if FCM_TENSOR_CORES
@@ -84,10 +84,7 @@ __device__ __forceinline__ void load_left(uint32_t (&a)[4], const MmaSlice<Eleme
     constexpr bool kFloats = MmaSlice<Element>::kElements == 4;
     if constexpr (Along) {
         ldmatrix_x4(a, slice.vectors + (row + lane % 16) * kDeepVectors + (2 * s ^ (lane / 16 ^ lane / 2 % 4)));
-        if constexpr (kFloats) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) a[i] = to_tf32(__uint_as_float(a[i]));
-        }
+        round_fragment(a, Element{});
     } else if constexpr (kFloats) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) a[i] = tf32_at(slice, lane, s, i / 2 * 4, row, i % 2 * 8);
@@ -104,23 +101,13 @@ __device__ __forceinline__ void load_right(uint32_t (&b)[4], const MmaSlice<Elem
     if constexpr (Along) {
         const int i = lane % 8 + lane / 16 * 8;
         ldmatrix_x4(b, slice.vectors + (col + i) * kDeepVectors + (2 * s ^ (lane / 8 % 2 ^ lane / 2 % 4)));
-        if constexpr (kFloats) {
-#pragma unroll
-            for (int k = 0; k < 4; ++k) b[k] = to_tf32(__uint_as_float(b[k]));
-        }
+        round_fragment(b, Element{});
     } else if constexpr (kFloats) {
 #pragma unroll
         for (int k = 0; k < 4; ++k) b[k] = tf32_at(slice, lane, s, k % 2 * 4, col, k / 2 * 8);
     } else {
         ldmatrix_x4_trans(b, slice.vectors + (16 * s + lane % 16) * (kTile / 8) + (col / 8 ^ (lane / 16 ^ lane % 8)));
     }
-}
-
-__device__ __forceinline__ void multiply_fragments(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], Bf16) {
-    mma_bf16(c, a, b);
-}
-__device__ __forceinline__ void multiply_fragments(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], float) {
-    mma_tf32(c, a, b);
 }
 
 // What a block keeps in shared memory: slices of the factors, then the result.

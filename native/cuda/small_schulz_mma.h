@@ -25,8 +25,8 @@
 // with at most four tiles: 4 rows of tiles at a time if n > 4, and 8 if less; of the last ones, fewer tiles for each warp.
 #pragma once
 
+#include "fragments.h"
 #include "small_matrices.h"
-#include "tensor_cores.h"
 
 namespace fcm {
 
@@ -90,21 +90,6 @@ __device__ __forceinline__ Parts<Element> mma_work_of(const Schulz &s, float *sh
 // The depth of a fragment: two vectors.
 template <class Element>
 constexpr int kDepth = 2 * kVector<Element>;
-
-__device__ __forceinline__ void multiply_fragments(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], Bf16) {
-    mma_bf16(c, a, b);
-}
-__device__ __forceinline__ void multiply_fragments(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], float) {
-    mma_tf32(c, a, b);
-}
-
-template <int N>
-__device__ __forceinline__ void round_fragment(uint32_t (&r)[N], float) {
-#pragma unroll
-    for (int i = 0; i < N; ++i) r[i] = to_tf32(__uint_as_float(r[i]));
-}
-template <int N>
-__device__ __forceinline__ void round_fragment(uint32_t (&)[N], Bf16) {}
 
 // What a lane adds to the address of a tile to find its part of a fragment. `Transposed`: the depth is along the rows in memory.
 template <class Element, bool Transposed>

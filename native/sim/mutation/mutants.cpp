@@ -139,7 +139,7 @@ std::vector<Mutant> make() {
          {{"status.h", "if (atomicMin(&status->ticket, ticket) >= ticket) {", "if (atomicMin(&status->ticket, ticket) > 0) {"}},
          "finite.cu", Engine::kSource, {"the_first_fault_is_named"}});
     add({"schulz-after-fault", "Newton-Schulz goes ahead after a fault",
-         {{"small_schulz.cu", "<= s.bad.ticket ? matrices : 0;", "< 1 ? matrices : 0;"}}, "small_schulz.cu",
+         {{"small_matrices.h", "<= s.bad.ticket ? matrices : 0;", "< 1 ? matrices : 0;"}}, "small_schulz.cu",
          Engine::kSource, {"what_follows_a_fault_writes_nothing"}});
 
     // ---- Steps of vectors ----
@@ -157,7 +157,7 @@ std::vector<Mutant> make() {
            "if (threadIdx.x == 0) *sums += 0.0;\n        const double norm = fcm::norm_of(sums, fcm::parts_of(entry.n, fcm::kSumPiece), partial);\n        if (threadIdx.x == 255) *sums = norm;"}},
          "vector_steps.cu", Engine::kPtx, {"vector_steps"}});
     add({"schulz-queue", "Newton-Schulz: the queue is not reset",
-         {{"small_schulz.cu", "            if (head.task == matrices + gridDim.x - 1) atomicExch(s.next, 0ull);\n", ""}}, "small_schulz.cu",
+         {{"small_matrices.h", "            if (head.task == matrices + gridDim.x - 1) atomicExch(s.next, 0ull);\n", ""}}, "small_schulz.cu",
          Engine::kSource, {"newton_schulz_twice"}});
 
     // ---- Masks of dropout ----
@@ -351,6 +351,12 @@ std::vector<Mutant> make() {
         add({name, std::string("Newton-Schulz: ") + bug, {{"small_schulz.h", search, replacement}}, "small_schulz.cu", engine,
              std::move(tests), false, arch});
     };
+    // The same of the code that all precisions have in common.
+    const auto common = [&add](const char *name, const char *bug, const char *search, const char *replacement, Engine engine,
+                               std::vector<std::string> tests, int arch = 89, const char *unit = "small_schulz.cu") {
+        add({name, std::string("Newton-Schulz: ") + bug, {{"small_matrices.h", search, replacement}}, unit, engine,
+             std::move(tests), false, arch});
+    };
     small("schulz-read-barrier", "the polynomial overwrites what others still read",
           "        if (Poly) __syncthreads();  // everybody has read what is overwritten now\n", "", Engine::kSource, kSmallSchulz);
     small("schulz-product-barrier", "the product is used before all of it is there",
@@ -360,37 +366,37 @@ std::vector<Mutant> make() {
           kSmallSchulz);
     small("schulz-y-barrier", "the next step begins before all rows have moved",
           "    __syncthreads();  // everybody has the new Y\n", "", Engine::kSource, kSides);
-    small("schulz-panel-barrier", "a panel is used before all of it is there",
-          "        __syncthreads();  // this panel is there, and nobody uses the other one any more\n", "", Engine::kSource,
-          kLongSchulz, kSmallShared);
-    small("schulz-panel-wait", "a panel is used before its copy has ended", "        wait_copies<0>();\n", "", Engine::kPtx,
-          kLongSchulz);
-    small("schulz-panel-wait-last", "only the panel before is waited for", "        wait_copies<0>();\n",
-          "        wait_copies<1>();\n", Engine::kPtx, kLongSchulz);
-    small("schulz-panel-stale", "the panels are not exchanged", "minimum(rows, total - first));\n        buffer = 1 - buffer;\n",
-          "minimum(rows, total - first));\n", Engine::kSource, kLongSchulz, kSmallShared);
-    small("schulz-panel-in-use", "the next panel is copied to the one in use", "begin(first + rows, 1 - buffer);",
-          "begin(first + rows, buffer);", Engine::kPtx, kLongSchulz);
-    small("schulz-load-panel", "rows on their way to the workspace are overwritten by the next ones",
-          "            buffer = 1 - buffer;\n        }\n    }\n    __syncthreads();\n",
-          "        }\n    }\n    __syncthreads();\n", Engine::kPtx, kLongSchulz, kSmallShared);
+    common("schulz-panel-barrier", "a panel is used before all of it is there",
+           "        __syncthreads();  // this panel is there, and nobody uses the other one any more\n", "", Engine::kSource,
+           kLongSchulz, kSmallShared);
+    common("schulz-panel-wait", "a panel is used before its copy has ended", "        wait_copies<0>();\n", "", Engine::kPtx,
+           kLongSchulz);
+    common("schulz-panel-wait-last", "only the panel before is waited for", "        wait_copies<0>();\n",
+           "        wait_copies<1>();\n", Engine::kPtx, kLongSchulz);
+    common("schulz-panel-stale", "the panels are not exchanged", "minimum(rows, total - first));\n        buffer = 1 - buffer;\n",
+           "minimum(rows, total - first));\n", Engine::kSource, kLongSchulz, kSmallShared);
+    common("schulz-panel-in-use", "the next panel is copied to the one in use", "begin(first + rows, 1 - buffer);",
+           "begin(first + rows, buffer);", Engine::kPtx, kLongSchulz);
+    common("schulz-load-panel", "rows on their way to the workspace are overwritten by the next ones",
+           "            buffer = 1 - buffer;\n        }\n    }\n    __syncthreads();\n",
+           "        }\n    }\n    __syncthreads();\n", Engine::kPtx, kLongSchulz, kSmallShared);
     small("schulz-rows-in-use", "the next rows are copied while others are multiplied",
           "        if (L == kStreamAll) __syncthreads();  // the panels of the Gram matrix are used again\n", "", Engine::kPtx,
           kLongSchulz, kSmallShared);
     small("schulz-panel-place", "a panel of the Gram matrix is multiplied with the first columns of Y",
           "add_product<P, R>(sum, y + first, offset,", "add_product<P, R>(sum, y + 0 * first, offset,", Engine::kSource,
           kLongSchulz, kSmallShared);
-    small("schulz-vector-turn", "two threads copy the same vector of a row",
-          "            vector -= vectors;\n            ++row;\n", "            vector -= vectors;\n", Engine::kPtx, kLongSchulz);
-    small("schulz-range-alone", "each thread decides for itself whether the result is in range",
-          "const bool in_range = __syncthreads_or(bad ? 1 : 0) == 0;", "const bool in_range = !bad;", Engine::kSource,
-          {"newton_schulz_that_leaves_the_range"});
-    small("schulz-tall", "a tall matrix is read as if it were wide",
-          "    if (block.rows > block.cols) {\n        // Both have the same rows.",
-          "    if (block.rows < 0) {\n        // Both have the same rows.", Engine::kSource, {"newton_schulz_of_a_tall_matrix"});
-    small("schulz-padding", "the padding of a tall matrix is not cleared",
-          "to[row * pitch + shape.side + e - row * padding] = 0.0f;",
-          "if (factor < 0.0) to[row * pitch + shape.side + e - row * padding] = 0.0f;", Engine::kSource, kSides);
+    common("schulz-vector-turn", "two threads copy the same vector of a row",
+           "            vector -= vectors;\n            ++row;\n", "            vector -= vectors;\n", Engine::kPtx, kLongSchulz);
+    common("schulz-range-alone", "each thread decides for itself whether the result is in range",
+           "const bool in_range = __syncthreads_or(bad ? 1 : 0) == 0;", "const bool in_range = !bad;", Engine::kSource,
+           {"newton_schulz_that_leaves_the_range"});
+    common("schulz-tall", "a tall matrix is read as if it were wide",
+           "    if (block.rows > block.cols) {\n        // Both have the same rows.",
+           "    if (block.rows < 0) {\n        // Both have the same rows.", Engine::kSource, {"newton_schulz_of_a_tall_matrix"});
+    common("schulz-padding", "the padding of a tall matrix is not cleared",
+           "to[row * pitch + shape.side + e - row * padding] = Element{};",
+           "if (factor < 0.0) to[row * pitch + shape.side + e - row * padding] = Element{};", Engine::kSource, kSides);
     small("schulz-mirror", "the mirror image of a tile is not written",
           "        store_near<P>(cols + j * kPitch, mirror);\n", "        (void)mirror;\n", Engine::kSource, kSmallSchulz);
     small("schulz-mirror-column", "the mirror image of every column goes to the row of the first",
@@ -411,11 +417,72 @@ std::vector<Mutant> make() {
           "    if (count - done > kGroups) some(Rows<2>{});\n", "", Engine::kSource, kSides);
     small("schulz-eight-lanes", "neighbouring groups of lanes have columns in common", "eight / kGroups * 32", "eight / kGroups * 28",
           Engine::kPtx, kSides);
-    small("schulz-client-stride", "w is stepped at the stride of m", "s.of.w + task.client * s.of.w_stride",
-          "s.of.w + task.client * s.of.m_stride", Engine::kSource, kSmallSchulz);
+    common("schulz-client-stride", "w is stepped at the stride of m", "s.of.w + task.client * s.of.w_stride",
+           "s.of.w + task.client * s.of.m_stride", Engine::kSource, kSmallSchulz);
     add({"schulz-queue-barrier", "Newton-Schulz: the next matrix is taken while some still store the last",
-         {{"small_schulz.cu", "        __syncthreads();  // everybody is done with this one and its place\n", ""}},
+         {{"small_matrices.h", "        __syncthreads();  // everybody is done with this one and its place\n", ""}},
          "small_schulz.cu", Engine::kPtx, kSmallSchulz});
+
+    // ---- Small matrices on tensor cores ----
+    const std::vector<std::string> kSmallTensor = {"newton_schulz_of_small_matrices_on_tensor_cores"};
+    const std::vector<std::string> kLongTensor = {"newton_schulz_of_streams_on_tensor_cores"};
+    const auto small_mma = [&add](const char *name, const char *bug, const char *search, const char *replacement, Engine engine,
+                                  std::vector<std::string> tests) {
+        add({name, std::string("small matrices on tensor cores: ") + bug, {{"small_schulz_mma.h", search, replacement}},
+             "small_schulz_mma.cu", engine, std::move(tests)});
+    };
+    small_mma("small-mma-read-barrier", "the polynomial overwrites what others still read",
+              "        __syncthreads();  // everybody has read what is overwritten now\n", "", Engine::kPtx, kSmallTensor);
+    small_mma("small-mma-product-barrier", "the product is used before all of it is there",
+              "    __syncthreads();  // the product is there\n", "", Engine::kSource, kSmallTensor);
+    small_mma("small-mma-row-barrier", "rows move while others still read them",
+              "    __syncthreads();  // everybody has read the rows that move now\n", "", Engine::kPtx, kSmallTensor);
+    small_mma("small-mma-y-barrier", "the next step begins before all rows have moved",
+              "    __syncthreads();  // everybody has the new Y\n", "", Engine::kSource, kSmallTensor);
+    small_mma("small-mma-panel-barrier", "a panel is copied to the workspace before all of its rows have moved",
+              "            __syncthreads();  // all rows of the panel have moved\n", "", Engine::kPtx, kLongTensor);
+    common("small-mma-panel-wait", "on tensor cores a panel is used before its copy has ended", "        wait_copies<0>();\n", "",
+           Engine::kPtx, kLongTensor, 89, "small_schulz_mma.cu");
+    common("small-mma-panel-in-use", "on tensor cores the next panel is copied to the one in use",
+           "begin(first + rows, 1 - buffer);", "begin(first + rows, buffer);", Engine::kPtx, kLongTensor, 89,
+           "small_schulz_mma.cu");
+    common("small-mma-padding", "on tensor cores the rows that follow the last one are not cleared",
+           "    if constexpr (Kind::kRows > 1) clear_rows(", "    if constexpr (Kind::kRows > 16) clear_rows(", Engine::kSource,
+           kSmallTensor, 89, "small_schulz_mma.cu");
+    small_mma("small-mma-mirror", "the mirror image of two columns goes to one row",
+              "image[(right + 1) * kPitch + lower] = element[1];", "image[right * kPitch + lower] = element[1];",
+              Engine::kSource, kSmallTensor);
+    small_mma("small-mma-mirror-halves", "the mirror image of the lower half of a tile goes to that of the upper one",
+              "image[right * kPitch + lower] = element[0];", "image[right * kPitch] = element[0];", Engine::kSource, kSmallTensor);
+    small_mma("small-mma-triangle", "the tiles half a turn away are left out", "N % 2 != 0 || row < N / 2 ?",
+              "N % 2 != 0 || row < N / 2 - 1 ?", Engine::kSource, kSmallTensor);
+    small_mma("small-mma-turn", "tiles beyond the last column are those of the second one", "row + turn : row + turn - N;",
+              "row + turn : row + turn - N + 1;", Engine::kSource, kSmallTensor);
+    small_mma("small-mma-left-again", "the first factor is that of the row of tiles before",
+              "if (m == 0 || stretch.row[m] != stretch.row[m - 1])", "if (m == 0)", Engine::kSource, kSmallTensor);
+    small_mma("small-mma-left-transposed", "a transposed fragment takes its rows for its depth",
+              "return (lane % 8 + lane / 16 * 8) * pitch + lane / 8 % 2 * 8;", "return lane % 16 * pitch + lane / 16 * 8;",
+              Engine::kSource, kSmallTensor);
+    small_mma("small-mma-right-transposed", "the second factor has its columns for its depth",
+              "return lane % 16 * pitch + lane / 16 * 8;", "return (lane % 8 + lane / 16 * 8) * pitch + lane / 8 % 2 * 8;",
+              Engine::kSource, kSmallTensor);
+    small_mma("small-mma-tf32-depth", "the factors of tf32 have their depths in different orders",
+              "b[i] = __float_as_uint(at[i % 2 * pitch + i / 2 * 8]);",
+              "b[i] = __float_as_uint(at[(1 - i % 2) * pitch + i / 2 * 8]);", Engine::kSource, kSmallTensor);
+    add({"small-mma-tf32-cut", "small matrices on tensor cores: factors are cut to tf32 instead of rounded",
+         {{"fragments.h", "r[i] = to_tf32(__uint_as_float(r[i]));", "r[i] = r[i] & ~0x1fffu;"}}, "small_schulz_mma.cu",
+         Engine::kSource, kSmallTensor});
+    small_mma("small-mma-halves", "the fragment of the second factor has its depth exchanged",
+              "const uint32_t second[2] = {b[2], b[3]};", "const uint32_t second[2] = {b[3], b[2]};", Engine::kSource,
+              kSmallTensor);
+    small_mma("small-mma-part", "the last part of a row has as many tiles as the others",
+              "kTiles * P == N ? kTiles : minimum(kTiles, N - first)", "kTiles * P == N ? kTiles : kTiles + 0 * minimum(kTiles, N - first)",
+              Engine::kPtx, kSmallTensor);
+    small_mma("small-mma-rows-left", "the last rows of tiles are not updated", "done < rows;)", "done + 1 < rows;)",
+              Engine::kSource, kSmallTensor);
+    small_mma("small-mma-range", "only the last tile of a thread is looked at for what left the range",
+              "bad = round_two(value, element) || bad;", "bad = round_two(value, element) && j == kTiles;", Engine::kSource,
+              {"newton_schulz_of_one_matrix_that_leaves_the_range"});
 
     const std::vector<std::string> kNorms = {"newton_schulz_norms_of_many_pieces"};
     const auto norms = [&add](const char *name, const char *bug, const char *search, const char *replacement, Engine engine,
