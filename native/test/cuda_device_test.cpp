@@ -814,7 +814,7 @@ bool has_tensor_cores() {
 std::vector<int32_t> precisions() {
     return has_tensor_cores() ? std::vector<int32_t>{FCM_FP32, FCM_BF16, FCM_TF32} : std::vector<int32_t>{FCM_FP32};
 }
-double tolerance_in(int32_t precision) { return precision == FCM_BF16 ? 2e-2 : precision == FCM_TF32 ? 2e-3 : 2e-4; }
+double tolerance_in(int32_t precision) { return precision == FCM_BF16 ? 1e-2 : precision == FCM_TF32 ? 1e-3 : 2e-4; }
 
 }  // namespace
 

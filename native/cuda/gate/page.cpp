@@ -111,7 +111,8 @@ void work(std::ostream &out) {
            "N elements of K clients together; H has d N. Matrices are m x n with an inner side of l. Bytes are what has to cross\n"
            "the memory bus when nothing is cached between launches. fp64 counts instructions: sums and factors are in double, and\n"
            "to convert a float counts as one; a division or a root counts as ten. B is the number of matrices of a client. What\n"
-           "`fcm_k_newton_schulz` moves to and from its workspace, where a matrix does not stay in shared memory, is not counted.\n\n"
+           "`fcm_k_newton_schulz`, in any precision, moves to and from its workspace, where a matrix does not stay in shared memory,\n"
+           "is not counted.\n\n"
            "| kernel | operations | bytes | fp32 operations | fp64 instructions |\n";
     rule(out, 5, 0);
     for (const Kernel &kernel : kernels()) {
@@ -156,7 +157,8 @@ double part_of(const Profile &profile, std::initializer_list<const char *> class
 // Of most kernels one case is enough; those of matrices depend on the sizes.
 bool is_shown(const std::vector<Profile> &profiles, size_t index) {
     const Profile &profile = profiles[index];
-    if (profile.kernel == "fcm_k_newton_schulz" || profile.kernel == "fcm_k_products") return true;
+    // In each precision.
+    if (profile.kernel.rfind("fcm_k_newton_schulz", 0) == 0 || profile.kernel.rfind("fcm_k_products", 0) == 0) return true;
     for (size_t i = 0; i < index; ++i) {
         if (profiles[i].kernel == profile.kernel) return false;
     }
