@@ -44,7 +44,7 @@ Room room_for(const fcm_context *context, int64_t clients, const fcm_matrix_bloc
     Room room;
     const int64_t matrices = clients * block_count;
     if (matrices == 0) return room;
-    room.plan = small_schulz_plan(context, clients, blocks, block_count);
+    room.plan = small_schulz_plan(context, clients, blocks, block_count, schulz.precision);
     room.large = large_schulz_sizes(context, clients, blocks, block_count, schulz);
     room.pieces = schulz_norm_entries(blocks, block_count, nullptr);
     int64_t end = 0;
@@ -131,7 +131,7 @@ fcm_status device::newton_schulz_prepare(fcm_context *context, int64_t clients, 
         }
         prepare(context, workspace, start_of(workspace), table,
                 {digest_of(blocks, block_count, *schulz), std::move(spans), std::move(plan), clients});
-        prepare_small_schulz(context);
+        prepare_small_schulz(context, schulz->precision);
     });
 }
 
@@ -144,7 +144,7 @@ fcm_status device::newton_schulz(fcm_context *context, int64_t clients, const fc
         if (prepared.blocks == nullptr || clients > prepared.clients) return fail_unprepared(function, error);
         // Of all clients that were prepared for: where a call of fewer begins its sums must not be where the counts of others are.
         Room room = room_for(context, prepared.clients, blocks, block_count, *schulz);
-        room.plan = small_schulz_plan(context, clients, blocks, block_count);
+        room.plan = small_schulz_plan(context, clients, blocks, block_count, schulz->precision);
         char *start = start_of(workspace);
         const Check bad = ask(context, Question::about(function, "m", Sought::kNotFinite, clients, m, m_stride, prepared.blocks));
         const Check out_of_range =
@@ -171,7 +171,7 @@ fcm_status device::newton_schulz(fcm_context *context, int64_t clients, const fc
                              m_stride, reinterpret_cast<double *>(start + room.sums),
                              reinterpret_cast<unsigned *>(start + room.counts), norms},
                             bad);
-        auto *stream = reinterpret_cast<float *>(start + room.stream);
+        void *stream = start + room.stream;
         launch_small_schulz(context, operands, room.plan, reinterpret_cast<const int64_t *>(start + room.order),
                             room.plan.matrices, reinterpret_cast<unsigned long long *>(start + room.next), stream, bad,
                             out_of_range);

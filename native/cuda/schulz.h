@@ -57,30 +57,32 @@ struct SchulzNorms {
 // NaN and Inf are reported to `bad`; the norms are then undefined.
 void launch_schulz_norms(const fcm_context *context, const SchulzNorms &norms, Check bad);
 
-// ---- small_schulz.cu: the whole iteration of matrices with a side of at most FCM_SMALL_SIDE, in one launch ----
+// ---- small_schulz.cu and small_schulz_mma.cu: the whole iteration of matrices with a side of at most FCM_SMALL_SIDE, in one
+// launch ----
 
 // The small ones among the blocks in the order of the queue, the most expensive first; those without elements are left out.
 std::vector<int64_t> small_schulz_order(const fcm_matrix_block *blocks, int64_t block_count);
 
 // What a launch needs for the small ones among these blocks.
 struct SmallSchulzPlan {
+    int32_t precision = FCM_FP32;
     int64_t matrices = 0;  // of a client
     int64_t grid = 0;
     int64_t shared_bytes = 0;
-    int64_t stream_stride = 0;  // floats for each block of the grid
+    int64_t stream_stride = 0;  // elements for each block of the grid
     int64_t stream_bytes = 0;   // aligned to 16 bytes
 };
 SmallSchulzPlan small_schulz_plan(const fcm_context *context, int64_t clients, const fcm_matrix_block *blocks,
-                                  int64_t block_count);
+                                  int64_t block_count, int32_t precision);
 
-// Once for each context, before the first launch.
-void prepare_small_schulz(const fcm_context *context);
+// Once for each context and precision, before the first launch.
+void prepare_small_schulz(const fcm_context *context, int32_t precision);
 
 // The blocks `order` of the operands. `next` is 0 before the first launch, and again after each. Nothing is done once `bad`,
 // for NaN and Inf in m, or a check before it has been answered; matrices that leave the range of float are reported to
 // `out_of_range`, which has the next ticket, and are not stored.
 void launch_small_schulz(const fcm_context *context, const SchulzOperands &operands, const SmallSchulzPlan &plan,
-                         const int64_t *order, int64_t order_count, unsigned long long *next, float *stream, Check bad,
+                         const int64_t *order, int64_t order_count, unsigned long long *next, void *stream, Check bad,
                          Check out_of_range);
 
 }  // namespace fcm

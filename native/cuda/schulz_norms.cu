@@ -9,7 +9,9 @@
 using fcm::kThreads;
 using fcm::kWarps;
 
-extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_schulz_norms(fcm::SchulzNorms s, fcm::Check bad) {
+// Four blocks of threads a multiprocessor, which memory needs to be busy, leave 64 registers; without a number, nvcc aims at more
+// blocks for sm_90 and stores a register to memory.
+extern "C" __global__ void __launch_bounds__(kThreads, 4) fcm_k_schulz_norms(fcm::SchulzNorms s, fcm::Check bad) {
     SHARED(double, partial, [kWarps]);
     SHARED(int, is_last, [1]);
     for (int64_t task = blockIdx.x; task < s.clients * s.pieces; task += gridDim.x) {

@@ -38,20 +38,14 @@
 // thread has one column, and 16 lanes a row.
 #pragma once
 
-#include "async_copy.h"
-#include "device.h"
-#include "schulz.h"
-#include "status.h"
+#include "small_matrices.h"
 
 namespace fcm {
 
 constexpr int kTiny = 16;         // sides up to this have a thread for each element of a symmetric product
-constexpr int kHead = 12;         // floats at the start of shared memory, for a Head
 constexpr int kLeastPanel = 12;   // rows; with room for fewer, the Gram matrix is not kept in shared memory either
 constexpr int kSlicePanel = 16;   // rows of a panel of kStreamAll
 constexpr int kMostRows = 8;      // rows of Y that a thread updates together
-
-enum Level : int { kResident = 0, kStreamY = 1, kStreamAll = 2 };
 
 // The side of a block of a symmetric product, by the short side of the matrix.
 __host__ __device__ constexpr int block_side(int side) {
@@ -62,13 +56,6 @@ __host__ __device__ constexpr int block_side(int side) {
 // the compiler knows the distance of what a thread reads.
 __host__ __device__ constexpr int pitch_of(int P) { return P == 1 ? kTiny + 4 : 16 * P + 4; }
 __host__ __device__ constexpr int groups_of(int P) { return P == 1 ? kThreads / kTiny : 32 / ((16 * P + 31) / 32); }
-
-struct Shape {
-    int side;        // short side
-    int width;       // short side padded to whole vectors and to whole blocks
-    int pitch;       // floats from a row to the next
-    int64_t length;  // long side
-};
 
 __host__ __device__ inline Shape shape_of(const fcm_matrix_block &block) {
     const auto side = static_cast<int>(block.rows < block.cols ? block.rows : block.cols);
@@ -85,26 +72,23 @@ __host__ __device__ inline double cost_of(const fcm_matrix_block &block) {
 
 __host__ __device__ inline int row_groups(const Shape &s) { return groups_of(block_side(s.side)); }
 
-// Floats of a number of rows; nothing follows the last one.
-__host__ __device__ inline int64_t rows_floats(const Shape &s, int64_t rows) { return rows * s.pitch - (s.pitch - s.width); }
-
 // The rows of each of two panels beside the Gram matrix. If possible, each thread has eight rows of a panel to update, or four.
 __host__ __device__ inline int panel_rows(const Shape &s, int64_t available) {
-    const int64_t left = (available - rows_floats(s, s.width)) / 2 + (s.pitch - s.width);
+    const int64_t left = (available - rows_elements(s, s.width)) / 2 + (s.pitch - s.width);
     const int most = row_groups(s) * kMostRows;
     if (left >= static_cast<int64_t>(most) * s.pitch) return most;
     if (left >= static_cast<int64_t>(most) / 2 * s.pitch) return most / 2;
     return left < s.pitch ? 0 : static_cast<int>(left / s.pitch);
 }
 __host__ __device__ inline Level level_of(const Shape &s, int64_t available) {
-    if (rows_floats(s, s.width) + rows_floats(s, s.length) <= available) return kResident;
+    if (rows_elements(s, s.width) + rows_elements(s, s.length) <= available) return kResident;
     return panel_rows(s, available) >= kLeastPanel ? kStreamY : kStreamAll;
 }
 // Floats of shared memory after the head.
 __host__ __device__ inline int64_t shared_floats(const Shape &s, Level level, int64_t available) {
-    if (level == kResident) return rows_floats(s, s.width) + rows_floats(s, s.length);
-    if (level == kStreamY) return rows_floats(s, s.width) + 2 * rows_floats(s, panel_rows(s, available));
-    return rows_floats(s, row_groups(s) * kMostRows) + 2 * rows_floats(s, kSlicePanel);
+    if (level == kResident) return rows_elements(s, s.width) + rows_elements(s, s.length);
+    if (level == kStreamY) return rows_elements(s, s.width) + 2 * rows_elements(s, panel_rows(s, available));
+    return rows_elements(s, row_groups(s) * kMostRows) + 2 * rows_elements(s, kSlicePanel);
 }
 // Floats of the workspace for the data that is not kept in shared memory.
 __host__ __device__ inline int64_t stream_floats(const Shape &s, Level level) {
@@ -112,40 +96,7 @@ __host__ __device__ inline int64_t stream_floats(const Shape &s, Level level) {
     return s.width * s.length + (level == kStreamAll ? s.pitch * s.width : 0);
 }
 
-struct Schulz {
-    SchulzOperands of;
-    const int64_t *order;      // blocks by descending cost
-    int64_t order_count;
-    unsigned long long *next;  // the next matrix in the queue; 0 before and after a launch
-    float *stream;             // stream_stride floats for each block of the grid
-    int64_t stream_stride;
-    int64_t shared_floats;     // shared memory available to a matrix
-    Check bad;                 // for NaN and Inf in m
-    Check out_of_range;        // with the next ticket
-};
-
-// The matrix that a block works on, stored at the start of its shared memory. Every phase reads it again, because keeping
-// the values would occupy registers that the sums need.
-struct Head {
-    unsigned long long task;
-    Shape shape;
-    Level level;
-    int panel_rows;
-    int steps;  // 0 for a matrix of zeros
-};
-static_assert(sizeof(Head) <= kHead * sizeof(float), "the head has room");
-
-// The parts of a matrix; the level determines which of them exist.
-struct Work {
-    Shape shape;
-    float *gram;
-    float *y;      // all of it, or the rows of kStreamAll that are updated
-    float *panel;  // the first of two, panel_floats apart
-    int panel_rows;
-    int panel_floats;
-    float *far_y;     // rows of `width` floats
-    float *far_gram;  // rows of `pitch` floats
-};
+using Work = Parts<float>;
 
 template <Level L>
 __device__ __forceinline__ Work work_of(const Schulz &s, float *shared) {
@@ -153,59 +104,16 @@ __device__ __forceinline__ Work work_of(const Schulz &s, float *shared) {
     Work work;
     work.shape = head.shape;
     work.gram = shared + kHead;
-    work.y = L == kStreamAll ? work.gram : work.gram + rows_floats(work.shape, work.shape.width);
-    work.panel = L == kStreamAll ? work.y + rows_floats(work.shape, row_groups(work.shape) * kMostRows) : work.y;
+    work.y = L == kStreamAll ? work.gram : work.gram + rows_elements(work.shape, work.shape.width);
+    work.panel = L == kStreamAll ? work.y + rows_elements(work.shape, row_groups(work.shape) * kMostRows) : work.y;
     work.panel_rows = head.panel_rows;
-    work.panel_floats = static_cast<int>(rows_floats(work.shape, work.panel_rows));
-    work.far_y = s.stream + blockIdx.x * s.stream_stride;
+    work.panel_elements = static_cast<int>(rows_elements(work.shape, work.panel_rows));
+    work.far_y = static_cast<float *>(s.stream) + blockIdx.x * s.stream_stride;
     work.far_gram = work.far_y + work.shape.length * work.shape.width;
     return work;
 }
 
-__device__ __forceinline__ int minimum(int64_t a, int64_t b) { return static_cast<int>(a < b ? a : b); }
-
-// N neighbouring floats in the longest vectors that their alignment allows, which is that of N.
-template <int N>
-__device__ __forceinline__ void load_near(const float *from, float (&value)[N]) {
-    if constexpr (N % 4 == 0) {
-#pragma unroll
-        for (int i = 0; i < N; i += 4) {
-            const float4 four = *reinterpret_cast<const float4 *>(from + i);
-            value[i] = four.x;
-            value[i + 1] = four.y;
-            value[i + 2] = four.z;
-            value[i + 3] = four.w;
-        }
-    } else if constexpr (N % 2 == 0) {
-#pragma unroll
-        for (int i = 0; i < N; i += 2) {
-            const float2 two = *reinterpret_cast<const float2 *>(from + i);
-            value[i] = two.x;
-            value[i + 1] = two.y;
-        }
-    } else {
-#pragma unroll
-        for (int i = 0; i < N; ++i) value[i] = from[i];
-    }
-}
-
-template <int N>
-__device__ __forceinline__ void store_near(float *to, const float (&value)[N]) {
-    if constexpr (N % 4 == 0) {
-#pragma unroll
-        for (int i = 0; i < N; i += 4) {
-            *reinterpret_cast<float4 *>(to + i) = make_float4(value[i], value[i + 1], value[i + 2], value[i + 3]);
-        }
-    } else if constexpr (N % 2 == 0) {
-#pragma unroll
-        for (int i = 0; i < N; i += 2) *reinterpret_cast<float2 *>(to + i) = make_float2(value[i], value[i + 1]);
-    } else {
-#pragma unroll
-        for (int i = 0; i < N; ++i) to[i] = value[i];
-    }
-}
-
-// The same to the workspace. nvcc divides a store of four floats that were computed one by one into four stores.
+// store_near to the workspace: nvcc divides a store of four floats that were computed one by one into four stores.
 template <int N>
 __device__ __forceinline__ void store_far(float *to, const float (&value)[N]) {
 #if defined(__CUDA_ARCH__)
@@ -217,56 +125,6 @@ __device__ __forceinline__ void store_far(float *to, const float (&value)[N]) {
     }
 #endif
     store_near<N>(to, value);
-}
-
-// ---- Streams ----
-
-// Calls copy(row, col) for all vectors of `count` rows, neighbouring ones by neighbouring threads; col is their first column.
-template <class Copy>
-__device__ __forceinline__ void for_vectors(int width, int count, const Copy &copy) {
-    const int vectors = width / 4;
-    const int rows = kThreads / vectors;
-    const int rest = kThreads - rows * vectors;
-    int row = thread_index() / vectors;
-    int vector = thread_index() - row * vectors;
-#pragma unroll 1
-    while (row < count) {
-        copy(row, 4 * vector);
-        row += rows;
-        vector += rest;
-        if (vector >= vectors) {
-            vector -= vectors;
-            ++row;
-        }
-    }
-}
-
-// Begins to copy rows of the workspace to shared memory.
-__device__ __forceinline__ void fetch(float *to, const Shape &shape, const float *from, int from_pitch, int count) {
-    for_vectors(shape.width, count,
-                [&](int row, int col) { copy_async16(to + row * shape.pitch + col, from + row * from_pitch + col); });
-    commit_copies();
-}
-
-// Calls use(panel, first, rows) for all `total` rows of `far`, in order. While a panel is used, the next one is copied. On
-// return, some threads may still use the last one.
-template <class Use>
-__device__ __forceinline__ void for_panels(const Work &work, const float *far, int far_pitch, int64_t total, const Use &use) {
-    const int rows = work.panel_rows;
-    const auto begin = [&](int64_t first, int buffer) {
-        fetch(work.panel + buffer * work.panel_floats, work.shape, far + first * far_pitch, far_pitch,
-              minimum(rows, total - first));
-    };
-    begin(0, 0);
-    int buffer = 0;
-#pragma unroll 1
-    for (int64_t first = 0; first < total; first += rows) {
-        wait_copies<0>();
-        __syncthreads();  // this panel is there, and nobody uses the other one any more
-        if (first + rows < total) begin(first + rows, 1 - buffer);
-        use(work.panel + buffer * work.panel_floats, first, minimum(rows, total - first));
-        buffer = 1 - buffer;
-    }
 }
 
 // ---- Symmetric products ----
@@ -610,142 +468,7 @@ __device__ __forceinline__ bool update(const Schulz &s, float *shared, float a) 
     return bad;
 }
 
-// ---- Loading and storing ----
-
-// Y = X^T factor, computed in double and rounded once, for `count` rows of Y from `first` on.
-__device__ __forceinline__ bool load_rows(float *to, const Shape &shape, const fcm_matrix_block &block, const float *m,
-                                          int64_t first, int count, double factor) {
-    const int thread = thread_index();
-    const int pitch = shape.pitch;
-    bool bad = false;
-    const auto scaled = [&](const float *from) {
-        const auto value = static_cast<float>(static_cast<double>(*from) * factor);
-        bad = bad || not_finite(value);
-        return value;
-    };
-    if (block.rows > block.cols) {
-        // Both have the same rows.
-        const float *from = m + first * shape.side;
-#pragma unroll 1
-        for (int e = thread; e < count * shape.side; e += kThreads) {
-            const int row = e / shape.side;
-            to[row * pitch + e - row * shape.side] = scaled(from + e);
-        }
-        const int padding = shape.width - shape.side;
-#pragma unroll 1
-        for (int e = thread; e < count * padding; e += kThreads) {
-            const int row = e / padding;
-            to[row * pitch + shape.side + e - row * padding] = 0.0f;
-        }
-    } else {
-        // A warp reads 32 neighbouring elements of four rows of X, and stores four neighbouring elements of 32 rows of Y.
-        const int stretches = (count + 31) / 32;
-#pragma unroll 1
-        for (int task = thread / 32; task < shape.width / 4 * stretches; task += kWarps) {
-            const int col = task / stretches * 4;
-            const int row = (task - col / 4 * stretches) * 32 + thread % 32;
-            if (row >= count) continue;
-            const float *from = m + col * block.cols + first + row;
-            float value[4];
-#pragma unroll
-            for (int i = 0; i < 4; ++i) value[i] = col + i < shape.side ? scaled(from + i * block.cols) : 0.0f;
-            store_near<4>(to + row * pitch + col, value);
-        }
-    }
-    return bad;
-}
-
-// o = X and w -= step X, either of which may be null, for the same rows.
-__device__ __forceinline__ void store_rows(const float *from, const Shape &shape, const fcm_matrix_block &block, float *o,
-                                           float *w, int64_t first, int count, float step) {
-    const int thread = thread_index();
-    const int pitch = shape.pitch;
-    const auto put = [&](int64_t at, float value) {
-        if (w != nullptr) w[at] -= step * value;
-        if (o != nullptr) o[at] = value;
-    };
-    if (block.rows > block.cols) {
-#pragma unroll 1
-        for (int e = thread; e < count * shape.side; e += kThreads) {
-            const int row = e / shape.side;
-            put(first * shape.side + e, from[row * pitch + e - row * shape.side]);
-        }
-    } else {
-        const int stretches = (count + 31) / 32;
-#pragma unroll 1
-        for (int task = thread / 32; task < shape.width / 4 * stretches; task += kWarps) {
-            const int col = task / stretches * 4;
-            const int row = (task - col / 4 * stretches) * 32 + thread % 32;
-            if (row >= count) continue;
-            float value[4];
-            load_near<4>(from + row * pitch + col, value);
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                if (col + i < shape.side) put((col + i) * block.cols + first + row, value[i]);
-            }
-        }
-    }
-}
-
-template <Level L>
-__device__ __forceinline__ bool load_matrix(const Work &work, const fcm_matrix_block &block, const float *m, double factor) {
-    bool bad = false;
-    if constexpr (L == kResident) {
-        bad = load_rows(work.y, work.shape, block, m, 0, static_cast<int>(work.shape.length), factor);
-    } else {
-        // Through both panels in turn, so that one is filled while some still copy the other.
-        int buffer = 0;
-#pragma unroll 1
-        for (int64_t first = 0; first < work.shape.length; first += work.panel_rows) {
-            const int count = minimum(work.panel_rows, work.shape.length - first);
-            float *panel = work.panel + buffer * work.panel_floats;
-            bad = load_rows(panel, work.shape, block, m, first, count, factor) || bad;
-            __syncthreads();
-            float *to = work.far_y + first * work.shape.width;
-            for_vectors(work.shape.width, count, [&](int row, int col) {
-                *reinterpret_cast<float4 *>(to + row * work.shape.width + col) =
-                    *reinterpret_cast<const float4 *>(panel + row * work.shape.pitch + col);
-            });
-            buffer = 1 - buffer;
-        }
-    }
-    __syncthreads();
-    return bad;
-}
-
-template <Level L>
-__device__ __forceinline__ void store_matrix(const Work &work, const fcm_matrix_block &block, float *o, float *w, float step) {
-    if constexpr (L == kResident) {
-        store_rows(work.y, work.shape, block, o, w, 0, static_cast<int>(work.shape.length), step);
-    } else {
-        for_panels(work, work.far_y, work.shape.width, work.shape.length, [&](const float *panel, int64_t first, int rows) {
-            store_rows(panel, work.shape, block, o, w, first, rows, step);
-        });
-    }
-}
-
 // ---- A matrix ----
-
-// The client and the block of a matrix.
-struct Task {
-    int64_t client;
-    int64_t number;
-    fcm_matrix_block block;
-};
-
-__device__ __forceinline__ Task task_of(const Schulz &s, const float *shared) {
-    const auto task = static_cast<int64_t>(reinterpret_cast<const Head *>(shared)->task);
-    const int64_t number = s.order[task / s.of.clients];
-    return {task % s.of.clients, number, s.of.blocks[number]};
-}
-
-__device__ __forceinline__ void begin_matrix(const Schulz &s, Head &head, const float *shared) {
-    const Task task = task_of(s, shared);
-    head.shape = shape_of(task.block);
-    head.level = level_of(head.shape, s.shared_floats);
-    head.panel_rows = head.level == kStreamAll ? kSlicePanel : panel_rows(head.shape, s.shared_floats);
-    head.steps = s.of.norms[task.client * s.of.block_count + task.number] == 0.0 ? 0 : static_cast<int>(s.of.steps);
-}
 
 template <int P, Level L>
 __device__ __forceinline__ bool iterate(const Schulz &s, float *shared, bool bad) {
@@ -758,36 +481,34 @@ __device__ __forceinline__ bool iterate(const Schulz &s, float *shared, bool bad
     return bad;
 }
 
-template <Level L>
-__device__ __forceinline__ void one_matrix(const Schulz &s, float *shared) {
-    bool bad;
-    {
-        const Task task = task_of(s, shared);
-        const double norm = s.of.norms[task.client * s.of.block_count + task.number];
-        bad = load_matrix<L>(work_of<L>(s, shared), task.block, s.of.m + task.client * s.of.m_stride + task.block.m_offset,
-                             norm == 0.0 ? 0.0 : 1.0 / (norm * s.of.divisor));
+struct InFp32 {
+    using Element = float;
+    static constexpr int kRows = 1;
+    static constexpr bool kStreamsAll = true;
+
+    __device__ static void begin(const Schulz &s, Head &head, const fcm_matrix_block &block) {
+        head.shape = shape_of(block);
+        head.level = level_of(head.shape, s.available);
+        head.panel_rows = head.level == kStreamAll ? kSlicePanel : panel_rows(head.shape, s.available);
     }
-    if constexpr (L == kStreamAll) {
-        bad = iterate<8, L>(s, shared, bad);
-    } else {
-        switch (block_side(reinterpret_cast<const Head *>(shared)->shape.side)) {
-            case 1: bad = iterate<1, L>(s, shared, bad); break;
-            case 2: bad = iterate<2, L>(s, shared, bad); break;
-            case 4: bad = iterate<4, L>(s, shared, bad); break;
-            case 6: bad = iterate<6, L>(s, shared, bad); break;
-            default: bad = iterate<8, L>(s, shared, bad); break;
+    template <Level L>
+    __device__ static Work work_of(const Schulz &s, float *shared) {
+        return fcm::work_of<L>(s, shared);
+    }
+    template <Level L>
+    __device__ static bool iterate(const Schulz &s, float *shared, bool bad) {
+        if constexpr (L == kStreamAll) {
+            return fcm::iterate<8, L>(s, shared, bad);
+        } else {
+            switch (block_side(reinterpret_cast<const Head *>(shared)->shape.side)) {
+                case 1: return fcm::iterate<1, L>(s, shared, bad);
+                case 2: return fcm::iterate<2, L>(s, shared, bad);
+                case 4: return fcm::iterate<4, L>(s, shared, bad);
+                case 6: return fcm::iterate<6, L>(s, shared, bad);
+                default: return fcm::iterate<8, L>(s, shared, bad);
+            }
         }
     }
-    const bool in_range = __syncthreads_or(bad ? 1 : 0) == 0;
-    const Task task = task_of(s, shared);
-    if (in_range) {
-        store_matrix<L>(work_of<L>(s, shared), task.block,
-                        s.of.o == nullptr ? nullptr : s.of.o + task.client * s.of.o_stride + task.block.o_offset,
-                        s.of.w == nullptr ? nullptr : s.of.w + task.client * s.of.w_stride + task.block.w_offset,
-                        static_cast<float>(s.of.eta * task.block.scale));
-    } else if (threadIdx.x == 0) {
-        s.out_of_range.found(s.of.m + task.client * s.of.m_stride + task.block.m_offset);
-    }
-}
+};
 
 }  // namespace fcm

@@ -803,6 +803,19 @@ class Matrices {
 
 const std::vector<double> kTwoSteps = {3.4445, -4.7750, 2.0315, 2.0, -1.5, 0.5, 0};
 
+// Whether the simulated device, or the PTX that is interpreted, has tensor cores.
+bool has_tensor_cores() {
+    const char *arch = std::getenv("FEDCOMUON_CUDASIM_ARCH");
+    const char *ptx = std::getenv("FEDCOMUON_CUDASIM_PTX");
+    return (arch == nullptr || std::atoi(arch) >= 80) && (ptx == nullptr || std::strstr(ptx, "ptx/75") == nullptr);
+}
+
+// The precisions of the device, and how far results in each may be from the CPU's.
+std::vector<int32_t> precisions() {
+    return has_tensor_cores() ? std::vector<int32_t>{FCM_FP32, FCM_BF16, FCM_TF32} : std::vector<int32_t>{FCM_FP32};
+}
+double tolerance_in(int32_t precision) { return precision == FCM_BF16 ? 2e-2 : precision == FCM_TF32 ? 2e-3 : 2e-4; }
+
 }  // namespace
 
 TEST(newton_schulz_of_mixed_shapes) {
@@ -811,8 +824,10 @@ TEST(newton_schulz_of_mixed_shapes) {
     matrices.compare(both, "mixed shapes", kTwoSteps);
 }
 
+namespace {
+
 // Twice with the same workspace. The norm of the second matrix is a sum of several pieces.
-TEST(newton_schulz_twice) {
+void run_twice(int32_t precision) {
     Side sim(FCM_CUDASIM);
     const std::vector<fcm_matrix_block> blocks = {{6, 9, 0, 0, 0, 1.0, 0}, {3, 3000, 54, 54, 0, 1.0, 0}};
     constexpr int64_t kLength = 54 + 9000;
@@ -824,14 +839,14 @@ TEST(newton_schulz_twice) {
     float *to_o = sim.put(o);
     int64_t room = 0;
     fcm_error error{};
-    ok(fcm_newton_schulz_workspace(sim.context(), 2, blocks.data(), 2, Iteration(), &room, &error), error);
+    ok(fcm_newton_schulz_workspace(sim.context(), 2, blocks.data(), 2, Iteration(kTwoSteps.data(), 2, 1.0, precision), &room, &error), error);
     void *workspace = sim.room(room);
-    ok(fcm_newton_schulz_prepare(sim.context(), 2, blocks.data(), 2, Iteration(kTwoSteps.data(), 2), workspace, room, &error),
+    ok(fcm_newton_schulz_prepare(sim.context(), 2, blocks.data(), 2, Iteration(kTwoSteps.data(), 2, 1.0, precision), workspace, room, &error),
        error);
     std::vector<std::vector<float>> results;
     for (int i = 0; i < 2; ++i) {
         ok(fcm_zero(sim.context(), to_o, 2 * kLength * 4, &error), error);
-        ok(fcm_newton_schulz(sim.context(), 2, blocks.data(), 2, Iteration(kTwoSteps.data(), 2, 1.0), 0.0, to_m, kLength, to_o,
+        ok(fcm_newton_schulz(sim.context(), 2, blocks.data(), 2, Iteration(kTwoSteps.data(), 2, 1.0, precision), 0.0, to_m, kLength, to_o,
                              kLength, nullptr, 0, workspace, room, &error),
            error);
         results.push_back(sim.get(1, o));
@@ -842,6 +857,12 @@ TEST(newton_schulz_twice) {
     }
     CHECK(std::memcmp(results[0].data() + o.first(), results[1].data() + o.first(), 2 * kLength * 4) == 0, "another result");
     CHECK(results[1][static_cast<size_t>(o.first())] != 0.0f, "no result");
+}
+
+}  // namespace
+
+TEST(newton_schulz_twice) {
+    for (const int32_t precision : precisions()) run_twice(precision);
 }
 
 // A call of fewer clients than the workspace was prepared for leaves it as it has to be for all. There are as many matrices as make
@@ -964,13 +985,6 @@ TEST(newton_schulz_of_any_size_has_the_bits_of_the_cpu) {
 
 namespace {
 
-// Whether the simulated device, or the PTX that is interpreted, has tensor cores.
-bool has_tensor_cores() {
-    const char *arch = std::getenv("FEDCOMUON_CUDASIM_ARCH");
-    const char *ptx = std::getenv("FEDCOMUON_CUDASIM_PTX");
-    return (arch == nullptr || std::atoi(arch) >= 80) && (ptx == nullptr || std::strstr(ptx, "ptx/75") == nullptr);
-}
-
 // The tiles of all sizes and layouts: the two Gram matrices, squares, and both sides of an update.
 const std::vector<Sides> kTensorShapes = {{131, 200}, {200, 132}, {9, 14, 1}, {70, 40, 1}};
 
@@ -988,6 +1002,62 @@ TEST(newton_schulz_on_tensor_cores_is_that_of_the_cpu) {
         Matrices full(kTensorShapes, 1, 55);
         full.use(precision);
         full.compare(both, "on tensor cores", {2.0, -1.5, 0.5}, precision == FCM_BF16 ? 1e-2 : 1e-3);
+    }
+}
+
+namespace {
+
+// Small matrices on tensor cores: each number of tiles, and sides around them; wide, tall and square.
+std::vector<Sides> small_tensor_shapes() {
+    if (interpreted()) return {{1, 1}, {17, 33}, {50, 40}, {96, 100}, {128, 113}};
+    return {{1, 1},   {5, 9},    {9, 16},   {17, 33},  {32, 31},   {40, 50},   {64, 64},   {70, 65},  {90, 81},
+            {96, 96}, {96, 100}, {112, 97}, {105, 300}, {120, 256}, {256, 120}, {128, 128}, {129, 128}, {50, 2}};
+}
+// So long that Y is streamed, with a last panel of few rows; the third one on GPUs with the least shared memory only.
+std::vector<Sides> long_tensor_shapes() {
+    if (interpreted()) return {{128, 300}, {420, 120}};
+    return {{16, 6001}, {700, 128}, {120, 256}, {128, 523}, {2001, 40}, {90, 1100}};
+}
+
+// Every sum has one term, so that no order rounds differently.
+void compare_sparse(Both &both, const std::vector<Sides> &shapes, int32_t precision, Random &random) {
+    Matrices sparse(shapes, interpreted() ? 1 : 2, 56);
+    sparse.use(precision);
+    sparse.make_sparse(random);
+    sparse.compare(both, "sums of one term", interpreted() ? std::vector<double>{2.0, -1.5, 0.5} : kTwoSteps, 1e-7);
+}
+
+// One step, in which all three terms are about as large, with results about as large as 1.
+void compare_full(Both &both, const Sides &sides, int32_t precision, uint64_t seed) {
+    Matrices full({sides}, 1, seed);
+    full.use(precision);
+    const auto side = static_cast<double>(std::min(sides.rows, sides.cols));
+    const double unit = std::sqrt(static_cast<double>(sides.rows * sides.cols));
+    full.compare(both, (std::to_string(sides.rows) + " x " + std::to_string(sides.cols)).c_str(),
+                 {unit, -0.5 * side * unit, 0.2 * side * side * unit}, tolerance_in(precision));
+}
+
+}  // namespace
+
+TEST(newton_schulz_of_small_matrices_on_tensor_cores) {
+    if (!has_tensor_cores()) return;
+    Both both;
+    Random random(57);
+    for (const int32_t precision : {FCM_BF16, FCM_TF32}) {
+        compare_sparse(both, small_tensor_shapes(), precision, random);
+        uint64_t seed = 58;
+        for (const Sides &sides : small_tensor_shapes()) compare_full(both, sides, precision, seed++);
+    }
+}
+
+TEST(newton_schulz_of_streams_on_tensor_cores) {
+    if (!has_tensor_cores()) return;
+    Both both;
+    Random random(59);
+    for (const int32_t precision : {FCM_BF16, FCM_TF32}) {
+        if (!interpreted()) compare_sparse(both, long_tensor_shapes(), precision, random);
+        uint64_t seed = 60;
+        for (const Sides &sides : long_tensor_shapes()) compare_full(both, sides, precision, seed++);
     }
 }
 
@@ -1017,18 +1087,39 @@ TEST(newton_schulz_finds_what_is_not_finite) {
         matrices.m()[2][6 * 9 + 1] = bad;
         matrices.compare(both, "not finite", kTwoSteps);
     }
-    for (const float bad : {kNaN, kInf}) {
-        Matrices matrices({{6, 9}, {12, 4}}, 3, 45);
-        matrices.m()[1][6 * 9 + 13] = bad;
-        matrices.m()[2][1] = bad;
-        matrices.compare(both, "not finite", kTwoSteps);
+    for (const int32_t precision : precisions()) {
+        for (const float bad : {kNaN, kInf}) {
+            Matrices matrices({{6, 9}, {12, 4}}, 3, 45);
+            matrices.use(precision);
+            matrices.m()[1][6 * 9 + 13] = bad;
+            matrices.m()[2][1] = bad;
+            matrices.compare(both, "not finite", kTwoSteps);
+        }
     }
 }
 
 TEST(newton_schulz_that_leaves_the_range) {
     Both both;
-    Matrices matrices({{6, 9}, {20, 30}}, 2, 46);
-    matrices.compare(both, "out of range", {1e30, 1e30, 1e30, 1e30, 1e30, 1e30});
+    for (const int32_t precision : precisions()) {
+        Matrices matrices({{6, 9}, {20, 30}}, 2, 46);
+        matrices.use(precision);
+        matrices.compare(both, "out of range", {1e30, 1e30, 1e30, 1e30, 1e30, 1e30});
+    }
+}
+
+// Only one of the matrices does, with a norm in one element; the others are stepped.
+TEST(newton_schulz_of_one_matrix_that_leaves_the_range) {
+    Both both;
+    for (const int32_t precision : precisions()) {
+        Matrices matrices({{20, 20}, {6, 9}}, 2, 46);
+        matrices.use(precision);
+        for (int64_t k = 0; k < 2; ++k) {
+            std::fill(matrices.m()[k], matrices.m()[k] + 20 * 20, 0.0f);
+            for (int64_t i = 0; i < 20; ++i) matrices.m()[k][i * 21] = 3.0f;
+        }
+        std::fill(matrices.m()[1], matrices.m()[1] + 20 * 20, 1.0f);
+        matrices.compare(both, "one out of range", {0.0, 0.0, 300.0, 0.0, 0.0, 300.0, 0.0, 0.0, 300.0}, 2e-2);
+    }
 }
 
 // One matrix of one client leaves the range, which has a singular value of 1; the others are stepped.
@@ -1075,9 +1166,12 @@ TEST(newton_schulz_after_one_that_left_the_range) {
 
 TEST(newton_schulz_of_zero) {
     Both both;
-    Matrices matrices({{6, 9}, {20, 30}}, 2, 47);
-    std::fill(matrices.m()[1], matrices.m()[1] + 6 * 9, 0.0f);
-    matrices.compare(both, "zero", kTwoSteps);
+    for (const int32_t precision : precisions()) {
+        Matrices matrices({{6, 9}, {20, 30}}, 2, 47);
+        matrices.use(precision);
+        std::fill(matrices.m()[1], matrices.m()[1] + 6 * 9, 0.0f);
+        matrices.compare(both, "zero", kTwoSteps, tolerance_in(precision));
+    }
 }
 
 // ---- Copies ----

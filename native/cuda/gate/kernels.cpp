@@ -88,6 +88,15 @@ Work newton_schulz(Scale scale) {
     return work;
 }
 
+Work newton_schulz_bf16(Scale scale) {
+    const Work work = newton_schulz(scale);
+    return {work.bytes, 0.0, 0.0, work.longest, work.fp32, 0.0};
+}
+Work newton_schulz_tf32(Scale scale) {
+    const Work work = newton_schulz(scale);
+    return {work.bytes, 0.0, 0.0, work.longest, 0.0, work.fp32};
+}
+
 // Requests the shared memory that a matrix needs, up to the maximum.
 LaunchShape schulz_launch(const DeviceClass &device) { return {FCM_THREADS, device.shared_optin}; }
 
@@ -158,6 +167,10 @@ const std::vector<Kernel> &kernels() {
          [](Scale s) { return each(matrix_elements(s), 4, 0, 2); }, plain},
         {"fcm_k_newton_schulz", "newton_schulz", "12 N",
          "for each matrix of sides s <= l and each step: s (s + 1) (l + s) + 2 s s l", "0", newton_schulz, schulz_launch},
+        {"fcm_k_newton_schulz_bf16", "newton_schulz", "12 N", "0; on tensor cores as fcm_k_newton_schulz", "0",
+         newton_schulz_bf16, schulz_launch},
+        {"fcm_k_newton_schulz_tf32", "newton_schulz", "12 N", "0; on tensor cores as fcm_k_newton_schulz", "0",
+         newton_schulz_tf32, schulz_launch},
     };
     return kAll;
 }
@@ -170,12 +183,13 @@ const Kernel *find_kernel(const char *name) {
 }
 
 Roofline roofline(const DeviceClass &device, const Work &work) {
+    const double rate = work.bf16 > 0.0 ? device.bf16 : work.tf32 > 0.0 ? device.tf32 : device.fp32;
     const Roofline all[] = {
         {work.bytes / device.bandwidth, Bound::kMemory},
         {work.fp32 / device.fp32, Bound::kFp32},
         // The peak rate counts a fused multiply-add, which is one instruction, as two operations.
         {work.fp64 / (device.fp64 / 2.0), Bound::kFp64},
-        {work.longest / (device.fp32 / device.multiprocessors), Bound::kLongest},
+        {work.longest == 0.0 ? 0.0 : work.longest / (rate / device.multiprocessors), Bound::kLongest},
         {work.bf16 == 0.0 ? 0.0 : work.bf16 / device.bf16, Bound::kTensor},
         {work.tf32 == 0.0 ? 0.0 : work.tf32 / device.tf32, Bound::kTensor},
     };

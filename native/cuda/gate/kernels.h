@@ -13,7 +13,7 @@ struct Work {
     double bytes = 0.0;
     double fp32 = 0.0;     // operations; a fused multiply-add counts as two
     double fp64 = 0.0;     // instructions of the double-precision unit, including conversions
-    double longest = 0.0;  // the least number of fp32 operations that one multiprocessor has to do sequentially
+    double longest = 0.0;  // the least number of operations, in fp32 or of tensor cores, that one multiprocessor has to do alone
     double bf16 = 0.0;     // operations of tensor cores
     double tf32 = 0.0;
 };

@@ -169,7 +169,13 @@ std::vector<Case> all_cases() {
     all.push_back(newton_schulz(192, 192, 1));
     all.push_back(newton_schulz(768, 768, 1));
     // On tensor cores, where the device has them.
-    for (const int32_t precision : {FCM_TF32, FCM_BF16}) all.push_back(newton_schulz(192, 192, 1, precision));
+    for (const int32_t precision : {FCM_TF32, FCM_BF16}) {
+        for (const int64_t side : {64, 96, 120, 128}) all.push_back(newton_schulz(side, side, 5, precision));
+        all.push_back(newton_schulz(120, 256, 5, precision));
+        all.push_back(newton_schulz(128, 512, 5, precision));
+        all.push_back(newton_schulz(192, 192, 1, precision));
+        all.push_back(newton_schulz(768, 768, 1, precision));
+    }
     return all;
 }
 

@@ -27,7 +27,8 @@ std::string words(const Profile &profile, Figure figure, double found, const cha
 
 std::vector<Limit> make_limits() {
     std::vector<Limit> all;
-    for (const char *kernel : {"fcm_k_newton_schulz", "fcm_k_products"}) {
+    for (const char *kernel : {"fcm_k_newton_schulz", "fcm_k_newton_schulz_bf16", "fcm_k_newton_schulz_tf32", "fcm_k_products",
+                               "fcm_k_products_bf16", "fcm_k_products_tf32"}) {
         all.push_back({kernel, "", Figure::coalesced, kSectors});
         all.push_back({kernel, "", Figure::bank_conflicts, kConflicts});
         all.push_back({kernel, "", Figure::active_lanes, kLanes});
