@@ -7,11 +7,13 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
+import org.fedcomuon.device.NewtonSchulzSpec;
 import org.fedcomuon.linalg.Coefficients;
 import org.fedcomuon.linalg.NewtonSchulz;
 import org.fedcomuon.method.FedCoMuonVr;
 import org.fedcomuon.method.Muon;
 import org.fedcomuon.method.Schedule;
+import org.fedcomuon.problem.Block;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -195,6 +197,7 @@ class ConfigurationTest {
                 "participation;1.01;participation = 1.01; a number more than 0.0 and up to 1.0",
                 "orthogonalizer;svd;one of exact, newton-schulz, gram, auto",
                 "precision;fp16;one of fp32, tf32, bf16",
+                "products;openblas;one of kernels, cublas",
                 "eta;fast;eta = fast; a number, power(FACTOR, EXPONENT) or cosine(FIRST, LAST)",
                 "eta;-0.1;eta = -0.1",
                 "alpha;1;alpha = 1.0",
@@ -230,6 +233,34 @@ class ConfigurationTest {
         assertThatThrownBy(() -> Configuration.of(Preset.parse("mine.yaml", text), Map.of()))
                 .isInstanceOf(ConfigurationException.class)
                 .hasMessageContaining(words);
+    }
+
+    /** The Gram form saves where a matrix is beyond the small kernel and at least twice as long as wide. */
+    @Test
+    void presetsTakeTheGramFormWhereItSaves() {
+        for (String name : Preset.NAMES) {
+            Configuration c = Configuration.of(Preset.load(name), Map.of());
+            if (!List.of("robust", "meta").contains(c.text("objective"))) {
+                continue; // what they train has no such matrices
+            }
+            boolean saves = c.network(c.text("data").equals("wikitext2") ? 33_278 : 10).layout().blocks().stream()
+                    .filter(block -> block.update() == Block.Update.ORTHOGONAL)
+                    .anyMatch(block -> Math.min(block.rows(), block.cols()) > NewtonSchulzSpec.longestSide()
+                            && Math.max(block.rows(), block.cols()) >= 2 * Math.min(block.rows(), block.cols()));
+            assertThat(c.text("orthogonalizer")).as(name).isEqualTo(saves ? "auto" : "newton-schulz");
+        }
+        assertThat(Configuration.of(Preset.load("mnist-robust"), Map.of()).text("orthogonalizer"))
+                .isEqualTo("newton-schulz");
+    }
+
+    @Test
+    void productsAreThoseOfTheOrthogonalizer() {
+        assertThat(Configuration.of(MNIST, Map.of()).orthogonalizer().name()).isEqualTo("newton-schulz jordan x 5");
+        for (String how : List.of("newton-schulz", "gram", "auto")) {
+            Configuration c = Configuration.of(
+                    MNIST, Map.of("orthogonalizer", how, "products", "cublas", "precision", "bf16"));
+            assertThat(c.orthogonalizer().name()).isEqualTo(how + " jordan x 5 in bf16 by cublas");
+        }
     }
 
     @Test
