@@ -82,8 +82,8 @@ class OrthogonalizersGpuIT {
 
     /**
      * By cuBLAS within a tolerance, and by kernels in every bit of a CPU with fused multiply-add. The double-precision
-     * norms may differ in their last bit, which one of 2^29 floats would show: of these matrices, none does. A real
-     * GPU is given the tolerance for that.
+     * norms may differ in their last bit, which one of 2^29 floats would show: of these matrices, none does. A real GPU
+     * is given the tolerance for that.
      */
     @ParameterizedTest
     @MethodSource("orthogonalizers")
