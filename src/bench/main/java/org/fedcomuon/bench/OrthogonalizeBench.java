@@ -163,7 +163,7 @@ public final class OrthogonalizeBench {
     /** Returns whether the device multiplies in bf16; otherwise this is noted. */
     private boolean narrows() {
         var smallest = List.of(NewtonSchulzSpec.Block.at(0, 1, 1));
-        try (NewtonSchulzSpec.Plan ignored = device.plan(inBf16(smallest), 1)) {
+        try (NewtonSchulzSpec.Plan _ = device.plan(inBf16(smallest), 1)) {
             return true;
         } catch (DeviceException.Unsupported e) {
             leaveOut("steps in bf16 are", e);

@@ -82,7 +82,7 @@ class OrthogonalizeBudgetIT {
         assertThat(trace.work()).hasSize(expected).hasSizeLessThanOrEqualTo(budget);
         // All of them are kernels, and those of the model.
         var modelled = new TreeMap<String, Long>();
-        MuonWork.Iteration iteration = MuonWork.Iteration.of(STEPS, true).on(memory);
+        MuonWork.Iteration iteration = MuonWork.Iteration.of(STEPS, true).on((double) memory);
         for (KernelWork each : MuonWork.step(Design.CURRENT, layout(preset), CLIENTS, iteration)
                 .all()) {
             modelled.merge(each.name(), each.launches(), Long::sum);
