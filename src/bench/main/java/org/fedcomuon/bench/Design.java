@@ -12,11 +12,11 @@ enum Design {
     WITH_WAITS("with waits"),
 
     /**
-     * As it was at commit e653bff. Operations leave NaN to a status that the host reads when it waits anyway: for the weights before the gradient,
-     * and for the inner values that it computes outer functions of. All vectors of all clients are stepped by three
-     * launches, plans keep their tables on the device, one gradient is that of all clients, masks are made on the
-     * device, and models are evaluated there. Large matrices are multiplied by cuBLAS, one product of one client at a
-     * time, and all of them by the plain iteration.
+     * As it was at commit e653bff. Operations leave NaN to a status that the host reads when it waits anyway: for the
+     * weights before the gradient, and for the inner values that it computes outer functions of. All vectors of all
+     * clients are stepped by three launches, plans keep their tables on the device, one gradient is that of all
+     * clients, masks are made on the device, and models are evaluated there. Large matrices are multiplied by cuBLAS,
+     * one product of one client at a time, and all of them by the plain iteration.
      */
     BY_CUBLAS("by cuBLAS"),
 

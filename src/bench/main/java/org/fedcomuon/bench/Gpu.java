@@ -52,17 +52,18 @@ record Gpu(
     private static final double PCIE_5 = 63e9;
 
     /**
-     * NVIDIA, Ada GPU Architecture paper 2.0, appendix A: 82.6 Tflop/s fp32 and tf32 (dense), 165.2 bf16, 1008 GB/s,
-     * 24 GB. It has no NVLink.
+     * NVIDIA, Ada GPU Architecture paper 2.0, appendix A: 82.6 Tflop/s fp32 and tf32 (dense), 165.2 bf16, 1008 GB/s, 24
+     * GB. It has no NVLink.
      */
-    static final Gpu RTX_4090 = new Gpu("RTX 4090", 128, 82.6e12, 82.6e12, 165.2e12, 1008e9, 24e9, PCIE_4, PCIE_4, LAUNCH);
+    static final Gpu RTX_4090 =
+            new Gpu("RTX 4090", 128, 82.6e12, 82.6e12, 165.2e12, 1008e9, 24e9, PCIE_4, PCIE_4, LAUNCH);
 
     /** NVIDIA, A100 80GB data sheet (SXM): 19.5, 156 and 312 Tflop/s, 2039 GB/s, NVLink 600 GB/s both ways together. */
     static final Gpu A100 = new Gpu("A100 80GB SXM", 108, 19.5e12, 156e12, 312e12, 2039e9, 80e9, 300e9, PCIE_4, LAUNCH);
 
     /**
-     * NVIDIA, H100 data sheet (SXM): 67 Tflop/s, 989 and 1979 with sparsity so 494.5 and 989 dense, 3.35 TB/s, NVLink 900 GB/s both ways
-     * together, PCIe 5.
+     * NVIDIA, H100 data sheet (SXM): 67 Tflop/s, 989 and 1979 with sparsity so 494.5 and 989 dense, 3.35 TB/s, NVLink
+     * 900 GB/s both ways together, PCIe 5.
      */
     static final Gpu H100 = new Gpu("H100 SXM", 132, 67e12, 494.5e12, 989e12, 3350e9, 80e9, 450e9, PCIE_5, LAUNCH);
 

@@ -70,7 +70,8 @@ final class GpuModelSuite {
                 Integer.parseInt(c.text("clients")),
                 Integer.parseInt(c.text("tau")),
                 c.iterations(),
-                MuonWork.Iteration.of(c.integer("schulzSteps"), c.text("orthogonalizer").equals("auto")),
+                MuonWork.Iteration.of(
+                        c.integer("schulzSteps"), c.text("orthogonalizer").equals("auto")),
                 evaluation(c));
     }
 

@@ -163,10 +163,10 @@ final class GpuModelTables {
 
     private void orthogonalizations() {
         line("");
-        line("Orthogonalization alone: a step of all clients on one GPU, before (by cuBLAS) and after (grouped), with the"
-                + " check for NaN and the vectors. The number of passes depends on the memory of the GPU; time is work and"
-                + " launches. \"Gram\": large matrices at least twice as long as wide are in Gram form. The kernel of small"
-                + " matrices computes in fp32:");
+        line(
+                "Orthogonalization alone: a step of all clients on one GPU, before (by cuBLAS) and after (grouped), with the"
+                        + " check for NaN and the vectors. The number of passes depends on the memory of the GPU; time is work and"
+                        + " launches. \"Gram\": large matrices at least twice as long as wide are in Gram form:");
         var head = new ArrayList<>(List.of("preset", "clients", "orthogonalized", "precision", "Gflop", "GB"));
         for (Gpu gpu : Gpu.ALL) {
             head.add(gpu.name() + ", launches");

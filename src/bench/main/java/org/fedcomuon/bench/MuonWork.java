@@ -84,8 +84,8 @@ final class MuonWork {
                 : WorkList.of(KernelWork.of("fcm_k_schulz_norms", 1, 2 * withNorms, 4 * withNorms));
         WorkList small = elements == 0
                 ? norms
-                : norms.and(WorkList.of(new KernelWork(
-                        "fcm_k_newton_schulz", 1, flops, longest, 12 * elements, 0, 0, false, Precision.FP32, 0)));
+                : norms.and(WorkList.of(smallMatrices(
+                        design == Design.GROUPED ? iteration.precision() : Precision.FP32, flops, longest, elements)));
         if (design == Design.WITH_WAITS) {
             WorkList table =
                     WorkList.of(KernelWork.tiny("table to the device", 1), KernelWork.tiny("fcm_k_schulz_order", 1));
@@ -105,6 +105,11 @@ final class MuonWork {
                         .map(block -> byCublas(design, block.rows(), block.cols(), clients, iteration.steps()))
                         .toList());
         return small.and(products).and(WorkList.concat(vectors));
+    }
+
+    private static KernelWork smallMatrices(Precision precision, double flops, double longest, double elements) {
+        String kernel = precision == Precision.FP32 ? "fcm_k_newton_schulz" : "fcm_k_newton_schulz_" + precision;
+        return new KernelWork(kernel, 1, flops, longest, 12 * elements, 0, 0, false, precision, 0);
     }
 
     private static boolean isSmall(Block block) {

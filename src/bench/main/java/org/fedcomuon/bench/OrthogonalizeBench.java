@@ -68,8 +68,7 @@ public final class OrthogonalizeBench {
 
         /** Returns sizes that a simulated device computes in a minute. */
         public static Sizes small() {
-            return new Sizes(
-                    2, visionTransformer(130, 1), List.of(new Shape(130, 130), new Shape(130, 270)), 64);
+            return new Sizes(2, visionTransformer(130, 1), List.of(new Shape(130, 130), new Shape(130, 270)), 64);
         }
 
         /** Returns query, key, value, projection, hidden and output of each layer. */
@@ -164,7 +163,7 @@ public final class OrthogonalizeBench {
     /** Returns whether the device multiplies in bf16; otherwise this is noted. */
     private boolean narrows() {
         var smallest = List.of(NewtonSchulzSpec.Block.at(0, 1, 1));
-        try (NewtonSchulzSpec.Plan ignored = device.plan(inBf16(smallest), 1)) {
+        try (NewtonSchulzSpec.Plan _ = device.plan(inBf16(smallest), 1)) {
             return true;
         } catch (DeviceException.Unsupported e) {
             leaveOut("steps in bf16 are", e);
@@ -395,9 +394,9 @@ public final class OrthogonalizeBench {
             if (!exact && products().contains(Orthogonalizer.Products.CUBLAS)) {
                 for (Precision precision :
                         narrows ? List.of(Precision.FP32, Precision.BF16) : List.of(Precision.FP32)) {
-                    Orthogonalizer.Plan byCublas = library.add(new Auto(
-                                    JORDAN, precision, Orthogonalizer.Products.CUBLAS)
-                            .plan(device, 1, rows, cols, ElementType.FLOAT32, ScaleRule.NONE));
+                    Orthogonalizer.Plan byCublas =
+                            library.add(new Auto(JORDAN, precision, Orthogonalizer.Products.CUBLAS)
+                                    .plan(device, 1, rows, cols, ElementType.FLOAT32, ScaleRule.NONE));
                     Runnable step = () -> byCublas.step(m.batch(1, size), ETA, near.batch(1, size));
                     near.zero();
                     step.run();

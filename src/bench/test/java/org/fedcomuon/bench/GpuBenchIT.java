@@ -194,7 +194,9 @@ class GpuBenchIT {
             List<String> names = contenders(json).get(suite);
             assertThat(names).isNotEmpty().noneMatch(name -> name.contains("exact") || name.contains("cuBLAS"));
             if (suite.equals("orthogonalize")) {
-                assertThat(out).contains("products by cuBLAS, loops over BLAS and sgemm are left out: cudasim:0 has no matrix library");
+                assertThat(out)
+                        .contains(
+                                "products by cuBLAS, loops over BLAS and sgemm are left out: cudasim:0 has no matrix library");
                 assertThat(names).hasSize(4 * 2); // LeNet, ViT and two shapes, in fp32 and in bf16
             }
         }

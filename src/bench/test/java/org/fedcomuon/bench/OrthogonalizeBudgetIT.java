@@ -30,8 +30,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * What a step of ten clients submits to a GPU to orthogonalize the models of the presets, with the vectors and the check
- * for NaN, counted from a trace. When large matrices were multiplied by cuBLAS, it was 12 803 operations for ViT.
+ * What a step of ten clients submits to a GPU to orthogonalize the models of the presets, with the vectors and the
+ * check for NaN, counted from a trace. When large matrices were multiplied by cuBLAS, it was 12 803 operations for ViT.
  *
  * <p>Streams of simulated GPUs are lazy: everything is submitted here, and the program ends before it is computed. ViT
  * and LeNet have their real sizes. The Transformer has a quarter of every side, so a sixteenth of the weights, on GPUs
@@ -51,11 +51,11 @@ class OrthogonalizeBudgetIT {
     }
 
     /**
-     * One look at all of M for NaN, one launch for all norms, one for all small matrices (the Transformer has none), three
-     * for all vectors; and for the large matrices of a pass one to load them, 15 or 17 for the stages of the plain or the
-     * Gram form, and one to step along the results. LeNet has no large ones, ViT one pass, the Transformer two on a GPU
-     * with 64 GiB or more (the limit of a pass is 512 MiB of a client). With 24 GiB it has five, of which the two with
-     * embedding and head have 17 stages: those are beyond the budget of 60.
+     * One look at all of M for NaN, one launch for all norms, one for all small matrices (the Transformer has none),
+     * three for all vectors; and for the large matrices of a pass one to load them, 15 or 17 for the stages of the
+     * plain or the Gram form, and one to step along the results. LeNet has no large ones, ViT one pass, the Transformer
+     * two on a GPU with 64 GiB or more (the limit of a pass is 512 MiB of a client). With 24 GiB it has five, of which
+     * the two with embedding and head have 17 stages: those are beyond the budget of 60.
      */
     @ParameterizedTest
     @CsvSource({
@@ -69,8 +69,8 @@ class OrthogonalizeBudgetIT {
     void aStepIsWithinItsBudget(String preset, int gibibytes, int budget, int expected) throws Exception {
         Path file = directory.resolve("trace");
         long memory = ((long) gibibytes << 30) / share(preset);
-        var builder = new ProcessBuilder(
-                ChildJvm.command(List.of(), Program.class, List.of(preset, Integer.toString(CLIENTS), file.toString())));
+        var builder = new ProcessBuilder(ChildJvm.command(
+                List.of(), Program.class, List.of(preset, Integer.toString(CLIENTS), file.toString())));
         builder.environment().put("FEDCOMUON_CUDASIM_DEVICES", "1");
         builder.environment().put("FEDCOMUON_CUDASIM_MEMORY", Long.toString(memory));
         Process child = builder.redirectErrorStream(true).start();
@@ -82,9 +82,9 @@ class OrthogonalizeBudgetIT {
         assertThat(trace.work()).hasSize(expected).hasSizeLessThanOrEqualTo(budget);
         // All of them are kernels, and those of the model.
         var modelled = new TreeMap<String, Long>();
-        MuonWork.Iteration iteration = MuonWork.Iteration.of(STEPS, true).on(memory);
-        for (KernelWork each :
-                MuonWork.step(Design.CURRENT, layout(preset), CLIENTS, iteration).all()) {
+        MuonWork.Iteration iteration = MuonWork.Iteration.of(STEPS, true).on((double) memory);
+        for (KernelWork each : MuonWork.step(Design.CURRENT, layout(preset), CLIENTS, iteration)
+                .all()) {
             modelled.merge(each.name(), each.launches(), Long::sum);
         }
         assertThat(trace.launches(0)).isEqualTo(modelled);

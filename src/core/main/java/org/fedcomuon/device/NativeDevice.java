@@ -450,7 +450,8 @@ final class NativeDevice implements Device, StreamTriad {
     @Override
     public void requireLibrary() {
         if (isHost()) {
-            throw new DeviceException.Unsupported("%s multiplies by its own kernels: cuBLAS takes a GPU".formatted(name));
+            throw new DeviceException.Unsupported(
+                    "%s multiplies by its own kernels: cuBLAS takes a GPU".formatted(name));
         }
         if (!vendor().multiplies()) {
             vendor().title(); // throws the reason

@@ -47,8 +47,7 @@ public final class MuonPlan implements AutoCloseable {
         @Nullable Iteration iteration = null;
         for (NewtonSchulzSpec.Block block : blocks) {
             Orthogonalizer picked = orthogonalizer instanceof Auto auto
-                    ? auto.pick(
-                            Math.toIntExact(block.rows()), Math.toIntExact(block.cols()), ElementType.FLOAT32)
+                    ? auto.pick(Math.toIntExact(block.rows()), Math.toIntExact(block.cols()), ElementType.FLOAT32)
                     : orthogonalizer;
             @Nullable Iteration own = iteration(picked, block);
             if (own == null) {
@@ -83,9 +82,11 @@ public final class MuonPlan implements AutoCloseable {
     private static @Nullable Iteration iteration(Orthogonalizer picked, NewtonSchulzSpec.Block block) {
         boolean small = Math.min(block.rows(), block.cols()) <= NewtonSchulzSpec.longestSide();
         return switch (picked) {
-            case NewtonSchulz how when how.products() == Orthogonalizer.Products.KERNELS || small ->
+            case NewtonSchulz how
+            when how.products() == Orthogonalizer.Products.KERNELS || small ->
                 new Iteration(how.coefficients(), List.of(), how.precision());
-            case GramNewtonSchulz how when how.products() == Orthogonalizer.Products.KERNELS ->
+            case GramNewtonSchulz how
+            when how.products() == Orthogonalizer.Products.KERNELS ->
                 new Iteration(how.coefficients(), how.restarts(), how.precision());
             default -> null;
         };

@@ -28,8 +28,7 @@ final class OneCall extends AbstractPlan {
                 + (precision == Precision.FP32 ? "" : " in " + precision);
         var block = new NewtonSchulzSpec.Block(rows, cols, 0, 0, 0, scale(), gram);
         plan = own(device.plan(
-                new NewtonSchulzSpec(
-                        List.of(block), coefficients.steps(), coefficients.divisor(), restarts, precision),
+                new NewtonSchulzSpec(List.of(block), coefficients.steps(), coefficients.divisor(), restarts, precision),
                 count));
     }
 

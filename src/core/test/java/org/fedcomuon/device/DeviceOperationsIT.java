@@ -133,8 +133,8 @@ class DeviceOperationsIT {
             int[][] gramShapes = {{10, 31}, {265, 129}};
             // Each operand keeps the blocks in another order, so that offsets mixed up would show.
             var blocks = new ArrayList<NewtonSchulzSpec.Block>();
-            List<int[]> all =
-                    Stream.concat(Arrays.stream(shapes), Arrays.stream(gramShapes)).toList();
+            List<int[]> all = Stream.concat(Arrays.stream(shapes), Arrays.stream(gramShapes))
+                    .toList();
             int size = all.stream().mapToInt(s -> s[0] * s[1]).sum();
             int forward = 0;
             for (int[] shape : all) {
@@ -180,8 +180,7 @@ class DeviceOperationsIT {
                 }
             }
 
-            newtonSchulz(
-                    device, new NewtonSchulzSpec(inPlace(blocks), steps, 1.02, List.of(2), Precision.FP32), m, m);
+            newtonSchulz(device, new NewtonSchulzSpec(inPlace(blocks), steps, 1.02, List.of(2), Precision.FP32), m, m);
             for (int k = 0; k < clients; k++) {
                 for (NewtonSchulzSpec.Block block : blocks) {
                     int length = (int) (block.rows() * block.cols());

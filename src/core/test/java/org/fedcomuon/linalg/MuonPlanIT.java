@@ -141,7 +141,7 @@ class MuonPlanIT {
                     Buffer w = random(device, "W");
                     Buffer expected = device.allocate("expected", ElementType.FLOAT32, (long) CLIENTS * LENGTH);
                     MuonPlan plan = MuonPlan.of(orthogonalizer, device, CLIENTS, blocks(), ScaleRule.ASPECT, atOnce)) {
-                    expected.copyFrom(w, 0, 0, w.length());
+                expected.copyFrom(w, 0, 0, w.length());
                 int count = TestDevices.isSimulated(name) ? 2 : CLIENTS;
                 for (int k = 0; k < count; k++) {
                     alone(orthogonalizer, device, m, k, expected);

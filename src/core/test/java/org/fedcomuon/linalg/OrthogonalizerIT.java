@@ -51,8 +51,7 @@ class OrthogonalizerIT {
     /** A GPU decomposes by NVIDIA's libraries, which not every machine has. */
     private void assumePossible(Orthogonalizer how) {
         assumeTrue(!(how instanceof ExactSvd) || TestDevices.decomposes(device), "no decompositions on " + name);
-        assumeTrue(
-                !isByCublas(how) || !device.isHost() && TestDevices.decomposes(device), "no cuBLAS on " + name);
+        assumeTrue(!isByCublas(how) || (!device.isHost() && TestDevices.decomposes(device)), "no cuBLAS on " + name);
     }
 
     /** Shapes for a real device, and fewer that reach the same paths for one that is simulated. */

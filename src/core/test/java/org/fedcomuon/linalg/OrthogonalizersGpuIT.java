@@ -82,8 +82,8 @@ class OrthogonalizersGpuIT {
 
     /**
      * By cuBLAS within a tolerance, and by kernels in every bit of a CPU with fused multiply-add. The double-precision
-     * norms may differ in their last bit, which one of 2^29 floats would show: of these matrices, none does. A real
-     * GPU is given the tolerance for that.
+     * norms may differ in their last bit, which one of 2^29 floats would show: of these matrices, none does. A real GPU
+     * is given the tolerance for that.
      */
     @ParameterizedTest
     @MethodSource("orthogonalizers")
@@ -108,8 +108,8 @@ class OrthogonalizersGpuIT {
     }
 
     /**
-     * Large matrices feel the precision that is asked for, small ones do not: their kernel computes in fp32. A GPU
-     * before Ampere refuses narrower ones in kernels, and cuBLAS computes in fp32 there, so of a real one only the
+     * Large matrices feel the precision that is asked for, and small ones, which have kernels of their own in each. A
+     * GPU before Ampere refuses narrower ones in kernels, and cuBLAS computes in fp32 there, so of a real one only the
      * bounds are sure.
      */
     @ParameterizedTest
@@ -117,30 +117,23 @@ class OrthogonalizersGpuIT {
     void thePrecisionIsTheCallersChoice(boolean gram, Products products) {
         assumeProducts(precise(gram, Precision.BF16, products));
         Map<Precision, Double> allowed = Map.of(Precision.FP32, 1e-4, Precision.TF32, 2e-2, Precision.BF16, 2e-1);
-        int[] small = shapes()[0];
-        int[] large = shapes()[1];
-        double before = 0;
         Orthogonalizer onCpu = precise(gram, Precision.FP32, Products.KERNELS);
-        for (Precision precision : Precision.values()) {
-            Orthogonalizer how = precise(gram, precision, products);
-            double distance = distance(how, onCpu, large[0], large[1]);
-            GpuReport.ofThisRun()
-                    .accuracy(
-                            name,
-                            "%s, %d x %d".formatted(how.name(), large[0], large[1]),
-                            distance,
-                            allowed.get(precision));
-            assertThat(distance).as(how.name()).isLessThan(allowed.get(precision));
-            if (TestDevices.isSimulated(name) && precision != Precision.FP32) {
-                assertThat(distance).as(how.name()).isGreaterThan(4 * Math.max(before, 1e-6));
-            }
-            // A CPU rounds in the same places, and adds up in another order.
-            assertThat(distance(how, precise(gram, precision, Products.KERNELS), large[0], large[1]))
-                    .as(how.name())
-                    .isLessThan(allowed.get(precision));
-            before = distance;
-            if (!gram) {
-                assertThat(distance(how, onCpu, small[0], small[1])).isLessThan(allowed.get(Precision.FP32));
+        for (int[] shape : gram ? new int[][] {shapes()[1]} : new int[][] {shapes()[0], shapes()[1]}) {
+            double before = 0;
+            for (Precision precision : Precision.values()) {
+                Orthogonalizer how = precise(gram, precision, products);
+                String what = "%s, %d x %d".formatted(how.name(), shape[0], shape[1]);
+                double distance = distance(how, onCpu, shape[0], shape[1]);
+                GpuReport.ofThisRun().accuracy(name, what, distance, allowed.get(precision));
+                assertThat(distance).as(what).isLessThan(allowed.get(precision));
+                if (TestDevices.isSimulated(name) && precision != Precision.FP32) {
+                    assertThat(distance).as(what).isGreaterThan(4 * Math.max(before, 1e-6));
+                }
+                // A CPU rounds in the same places, and adds up in another order.
+                assertThat(distance(how, precise(gram, precision, Products.KERNELS), shape[0], shape[1]))
+                        .as(what)
+                        .isLessThan(allowed.get(precision));
+                before = distance;
             }
         }
     }
@@ -153,9 +146,12 @@ class OrthogonalizersGpuIT {
         Orthogonalizer how = gram ? new GramNewtonSchulz(one, precision) : new NewtonSchulz(one, precision);
         Orthogonalizer exact = gram ? new GramNewtonSchulz(one) : new NewtonSchulz(one);
         assumeProducts(how);
-        int[] large = shapes()[1];
-        double rounding = distance(how, exact, large[0], large[1]);
-        assertThat(distance(how, how, large[0], large[1])).as("of %g", rounding).isLessThan(rounding / 4);
+        for (int[] shape : shapes()) {
+            double rounding = distance(how, exact, shape[0], shape[1]);
+            assertThat(distance(how, how, shape[0], shape[1]))
+                    .as("of %g, %d x %d", rounding, shape[0], shape[1])
+                    .isLessThan(rounding / 4);
+        }
     }
 
     private static Orthogonalizer precise(boolean gram, Precision precision, Products products) {

@@ -77,9 +77,9 @@ class PrecisionIT {
     /** The sets of this CPU that have fused multiply-add. */
     private static List<InstructionSet> fused() {
         try (Device device = Devices.open("cpu:0", 1, InstructionSet.AUTO)) {
-            int best = device.instructionSet().ordinal();
+            InstructionSet best = device.instructionSet();
             return List.of(InstructionSet.values()).stream()
-                    .filter(set -> set.ordinal() >= InstructionSet.AVX2.ordinal() && set.ordinal() <= best)
+                    .filter(set -> set.compareTo(InstructionSet.AVX2) >= 0 && set.compareTo(best) <= 0)
                     .toList();
         }
     }

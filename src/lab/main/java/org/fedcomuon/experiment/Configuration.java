@@ -87,8 +87,7 @@ public final class Configuration {
                 Setting.path("init").optional(),
                 InitialNames.SETTING,
                 Setting.integer("schulzSteps", 1, 100).withDefault("5"),
-                Setting.oneOf("precision", List.of("fp32", "tf32", "bf16"))
-                        .withDefault(Precision.FP32.toString()),
+                Setting.oneOf("precision", List.of("fp32", "tf32", "bf16")).withDefault(Precision.FP32.toString()),
                 Setting.oneOf("products", List.of("kernels", "cublas"))
                         .withDefault(Orthogonalizer.Products.KERNELS.toString()),
                 Setting.oneOf("scale", List.of("none", "aspect", "rms")).withDefault("none"),

@@ -257,8 +257,8 @@ class ConfigurationTest {
     void productsAreThoseOfTheOrthogonalizer() {
         assertThat(Configuration.of(MNIST, Map.of()).orthogonalizer().name()).isEqualTo("newton-schulz jordan x 5");
         for (String how : List.of("newton-schulz", "gram", "auto")) {
-            Configuration c = Configuration.of(
-                    MNIST, Map.of("orthogonalizer", how, "products", "cublas", "precision", "bf16"));
+            Configuration c =
+                    Configuration.of(MNIST, Map.of("orthogonalizer", how, "products", "cublas", "precision", "bf16"));
             assertThat(c.orthogonalizer().name()).isEqualTo(how + " jordan x 5 in bf16 by cublas");
         }
     }
