@@ -34,6 +34,7 @@ constexpr int kMmaTile = 16;
 constexpr int kMostMmaTiles = FCM_SMALL_SIDE / kMmaTile;
 constexpr int kMmaPanel = 128;  // rows of a panel at most
 
+// A short side is padded to one tile or to an even number: a code for each number would take as long again to compile.
 // Elements from a row to the next. The number of tiles is a constant wherever there are products, so that the compiler knows the
 // distance of what a thread reads.
 template <class Element>
@@ -44,7 +45,7 @@ __host__ __device__ constexpr int mma_pitch(int tiles) {
 template <class Element>
 __host__ __device__ inline Shape mma_shape_of(const fcm_matrix_block &block) {
     const auto side = static_cast<int>(block.rows < block.cols ? block.rows : block.cols);
-    const auto width = static_cast<int>(padded_to(side, kMmaTile));
+    const auto width = static_cast<int>(padded_to(side, side <= kMmaTile ? kMmaTile : 2 * kMmaTile));
     return {side, width, mma_pitch<Element>(width / kMmaTile), block.rows < block.cols ? block.cols : block.rows};
 }
 
@@ -423,15 +424,12 @@ struct InMma {
     }
     template <Level L>
     __device__ static bool iterate(const Schulz &s, float *shared, bool bad) {
-        static_assert(kMostMmaTiles == 8, "a case for each number of tiles");
+        static_assert(kMostMmaTiles == 8, "a case for one tile and for each even number");
         switch (reinterpret_cast<const Head *>(shared)->shape.width / kMmaTile) {
             case 1: return mma_iterate<E, 1, L>(s, shared, bad);
             case 2: return mma_iterate<E, 2, L>(s, shared, bad);
-            case 3: return mma_iterate<E, 3, L>(s, shared, bad);
             case 4: return mma_iterate<E, 4, L>(s, shared, bad);
-            case 5: return mma_iterate<E, 5, L>(s, shared, bad);
             case 6: return mma_iterate<E, 6, L>(s, shared, bad);
-            case 7: return mma_iterate<E, 7, L>(s, shared, bad);
             default: return mma_iterate<E, 8, L>(s, shared, bad);
         }
     }
