@@ -304,7 +304,8 @@ std::vector<Mutant> make() {
          {{"tiles.h", "p.flags + client * p.flag_stride + entry.matrix", "p.flags + entry.matrix"}}, "products.cu",
          Engine::kSource, {"newton_schulz_of_a_large_matrix_that_leaves_the_range"}});
     // ---- Tensor cores ----
-    const std::vector<std::string> kTensor = {"newton_schulz_on_tensor_cores_is_that_of_the_cpu"};
+    const std::vector<std::string> kTensor = {"newton_schulz_on_tensor_cores_is_that_of_the_cpu",
+                                              "newton_schulz_of_large_matrices_on_tensor_cores"};
     const auto tensor = [&](const char *name, const char *words, const char *from, const char *to, Engine engine = Engine::kSource) {
         add({name, words, {{"mma_tiles.h", from, to}}, "products_mma.cu", engine, kTensor});
     };
