@@ -478,7 +478,7 @@ std::vector<Mutant> make() {
               kSmallTensor);
     small_mma("small-mma-part", "the last part of a row has as many tiles as the others",
               "kTiles * P == N ? kTiles : minimum(kTiles, N - first)", "kTiles * P == N ? kTiles : kTiles + 0 * minimum(kTiles, N - first)",
-              Engine::kPtx, kSmallTensor);
+              Engine::kSource, kSmallTensor);
     small_mma("small-mma-rows-left", "the last rows of tiles are not updated", "done < rows;)", "done + 1 < rows;)",
               Engine::kSource, kSmallTensor);
     small_mma("small-mma-range", "only the last tile of a thread is looked at for what left the range",
