@@ -25,6 +25,15 @@ inline bool interpreted() {
     return engine != nullptr && std::strcmp(engine, "ptx") == 0;
 }
 
+// Whether the kernels run so slowly that fewer shapes have to do. A sanitizer looks for other bugs than wrong tiles.
+inline bool brief() {
+#if defined(FCM_SANITIZED)
+    return true;
+#else
+    return interpreted();
+#endif
+}
+
 // The library under test may be another build of the same sources. If it is missing, there is nothing to test, which must
 // not look like a failed test.
 inline void load_backend() {

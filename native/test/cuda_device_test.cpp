@@ -665,7 +665,7 @@ TEST(multiply_of_each_layout) {
 
 // A block of threads takes several tiles one after the other.
 TEST(multiply_of_more_tiles_than_a_launch_has_blocks) {
-    if (interpreted()) return;
+    if (brief()) return;
     Both both;
     Random random(33);
     constexpr int64_t kClients = 66000;
@@ -687,7 +687,7 @@ TEST(multiply_of_more_tiles_than_a_launch_has_blocks) {
 
 // The tiles of a long side: 65 in a row, of which the last is 8 wide. Most of the work is the comparison.
 TEST(multiply_of_a_side_beyond_8192) {
-    if (interpreted()) return;
+    if (brief()) return;
     Both both;
     Random random(34);
     constexpr int64_t kSide = 8200;
@@ -915,14 +915,14 @@ TEST(newton_schulz_of_a_tall_matrix) {
 TEST(newton_schulz_of_long_sides) {
     Both both;
     Matrices matrices({{100, 130}, {128, 150}}, 1, 43);
-    matrices.compare(both, "long sides", interpreted() ? std::vector<double>{2.0, -1.5, 0.5} : kTwoSteps);
+    matrices.compare(both, "long sides", brief() ? std::vector<double>{2.0, -1.5, 0.5} : kTwoSteps);
 }
 
 // The first and the last side of every tiling, and sides that leave its last blocks empty.
 TEST(newton_schulz_of_sides_around_each_tiling) {
     Both both;
     std::vector<int64_t> sides = {1, 2, 3, 8, 9, 16, 17, 20, 29, 32, 33, 47, 64, 65, 72, 73, 84, 96, 97, 104, 105, 119, 121, 128};
-    if (interpreted()) sides = {3, 16, 17, 33, 65, 97};
+    if (brief()) sides = {3, 16, 17, 33, 65, 97};
     uint64_t seed = 60;
     for (const int64_t side : sides) {
         // As long as wide; wide and tall, with rows left over after those that a thread takes together. The tall one is the
@@ -931,7 +931,7 @@ TEST(newton_schulz_of_sides_around_each_tiling) {
         Random random(seed);
         matrices.make_whole(random);
         matrices.same_bits(both, ("side " + std::to_string(side)).c_str(),
-                           interpreted() ? std::vector<double>{2.0, -1.5, 0.5} : kTwoSteps);
+                           brief() ? std::vector<double>{2.0, -1.5, 0.5} : kTwoSteps);
     }
 }
 
@@ -941,7 +941,7 @@ TEST(newton_schulz_of_streams) {
     const std::vector<double> step = {2.0, -1.5, 0.5};
     // A tiny one fits the shared memory of every GPU up to a length of 2800.
     std::vector<Sides> shapes = {{16, 3001}, {1700, 32}, {64, 900}, {700, 96}, {90, 600}, {128, 500}, {515, 104}, {121, 450}};
-    if (interpreted()) shapes = {{3001, 5}, {103, 240}};
+    if (brief()) shapes = {{3001, 5}, {103, 240}};
     uint64_t seed = 90;
     for (const Sides &sides : shapes) {
         Matrices matrices({sides}, 1, seed++);
@@ -961,7 +961,7 @@ TEST(newton_schulz_norms_of_many_pieces) {
 }
 
 TEST(newton_schulz_that_passes_through) {
-    if (interpreted()) return;
+    if (brief()) return;
     Both both;
     Matrices matrices({{260, 120}}, 1, 44);
     matrices.compare(both, "260 x 120", kTwoSteps);
@@ -976,10 +976,10 @@ TEST(newton_schulz_of_any_size_has_the_bits_of_the_cpu) {
     const std::vector<Sides> many = {{5, 9},       {131, 133}, {9, 14, 1}, {200, 130}, {130, 260, 1},
                                      {300, 132, 1}, {1, 1, 1},  {40, 70},   {7, 1, 1},  {192, 192}};
     for (const int64_t clients : {1, 3}) {
-        if (interpreted() && clients > 1) continue;
-        Matrices matrices(interpreted() ? few : many, clients, 50);
+        if (brief() && clients > 1) continue;
+        Matrices matrices(brief() ? few : many, clients, 50);
         matrices.make_whole(random);
-        matrices.same_bits(both, "matrices of any size", interpreted() ? one_step : kTwoSteps);
+        matrices.same_bits(both, "matrices of any size", brief() ? one_step : kTwoSteps);
     }
 }
 
@@ -995,10 +995,10 @@ TEST(newton_schulz_on_tensor_cores_is_that_of_the_cpu) {
     Both both;
     Random random(53);
     for (const int32_t precision : {FCM_BF16, FCM_TF32}) {
-        Matrices sparse(kTensorShapes, interpreted() ? 1 : 2, 54);
+        Matrices sparse(kTensorShapes, brief() ? 1 : 2, 54);
         sparse.use(precision);
         sparse.make_sparse(random);
-        sparse.compare(both, "sums of one term", interpreted() ? std::vector<double>{2.0, -1.5, 0.5} : kTwoSteps, 1e-7);
+        sparse.compare(both, "sums of one term", brief() ? std::vector<double>{2.0, -1.5, 0.5} : kTwoSteps, 1e-7);
     }
 }
 
@@ -1006,22 +1006,22 @@ namespace {
 
 // Small matrices on tensor cores: each number of tiles, and sides around them; wide, tall and square.
 std::vector<Sides> small_tensor_shapes() {
-    if (interpreted()) return {{1, 1}, {17, 33}, {50, 40}, {96, 100}, {128, 113}};
+    if (brief()) return {{1, 1}, {17, 33}, {50, 40}, {96, 100}, {128, 113}};
     return {{1, 1},   {5, 9},    {9, 16},   {17, 33},  {32, 31},   {40, 50},   {64, 64},   {70, 65},  {90, 81},
             {96, 96}, {96, 100}, {112, 97}, {105, 300}, {120, 256}, {256, 120}, {128, 128}, {129, 128}, {50, 2}};
 }
 // So long that Y is streamed, with a last panel of few rows; the third one on GPUs with the least shared memory only.
 std::vector<Sides> long_tensor_shapes() {
-    if (interpreted()) return {{128, 300}, {420, 120}};
+    if (brief()) return {{128, 300}, {420, 120}};
     return {{16, 6001}, {700, 128}, {120, 256}, {128, 523}, {2001, 40}, {90, 1100}};
 }
 
 // Every sum has one term, so that no order rounds differently.
 void compare_sparse(Both &both, const std::vector<Sides> &shapes, int32_t precision, Random &random) {
-    Matrices sparse(shapes, interpreted() ? 1 : 2, 56);
+    Matrices sparse(shapes, brief() ? 1 : 2, 56);
     sparse.use(precision);
     sparse.make_sparse(random);
-    sparse.compare(both, "sums of one term", interpreted() ? std::vector<double>{2.0, -1.5, 0.5} : kTwoSteps, 1e-7);
+    sparse.compare(both, "sums of one term", brief() ? std::vector<double>{2.0, -1.5, 0.5} : kTwoSteps, 1e-7);
 }
 
 // One step, in which all three terms are about as large, with results about as large as 1.
@@ -1061,7 +1061,7 @@ TEST(newton_schulz_of_streams_on_tensor_cores) {
     Both both;
     Random random(59);
     for (const int32_t precision : {FCM_BF16, FCM_TF32}) {
-        if (!interpreted()) compare_sparse(both, long_tensor_shapes(), precision, random);
+        if (!brief()) compare_sparse(both, long_tensor_shapes(), precision, random);
         uint64_t seed = 60;
         for (const Sides &sides : long_tensor_shapes()) compare_full(both, sides, precision, seed++);
     }
