@@ -246,7 +246,8 @@ class Clique {
         return true;
     }
 
-    // Posts the kernels of all ranks. A rank whose device has failed is told; the kernels of the others wait for it.
+    // Posts the kernels of all ranks. A rank whose device has failed is told; the kernels of the others wait for it. The others
+    // read their state without a lock, and take a success for a kernel that is on their stream: it is written last.
     void start() {
         std::vector<Request> requests;
         std::vector<int> devices;
@@ -256,24 +257,25 @@ class Clique {
         }
         const auto collective = std::make_shared<Collective>(requests, devices);
         std::vector<cudasim::cudaEvent_t> reached;
+        std::vector<int> states;
         for (Rank &rank : ranks_) {
             const Current current(rank.device);
             cudasim::cudaEvent_t event = nullptr;
             const bool recorded =
                 cudasim::cudaEventCreateWithFlags(&event, cudasim::cudaEventDisableTiming) == cudasim::cudaSuccess &&
                 cudasim::cudaEventRecord(event, rank.request.stream) == cudasim::cudaSuccess;
-            rank.state = recorded ? ncclSuccess : ncclUnhandledCudaError;
+            states.push_back(recorded ? ncclSuccess : ncclUnhandledCudaError);
             if (event != nullptr) reached.push_back(event);
         }
         for (std::size_t i = 0; i < count(); ++i) {
             Rank &rank = ranks_[i];
-            if (rank.state != ncclSuccess) continue;
+            if (states[i] != ncclSuccess) continue;
             const Current current(rank.device);
             const auto over = [collective, i](bool there) { return collective->is_over(i, there); };
             const auto work = [collective, i] { collective->run(i); };
             if (cudasim::enqueue_waiting(rank.request.stream, "ncclAllReduce", over, reached, work, devices) !=
                 cudasim::cudaSuccess) {
-                rank.state = ncclUnhandledCudaError;
+                states[i] = ncclUnhandledCudaError;
                 continue;
             }
             keep(rank, collective);
@@ -282,6 +284,7 @@ class Clique {
             }
         }
         for (const cudasim::cudaEvent_t event : reached) cudasim::cudaEventDestroy(event);
+        for (std::size_t i = 0; i < count(); ++i) ranks_[i].state = states[i];
     }
 
     static void keep(Rank &rank, const std::shared_ptr<Collective> &collective) {
