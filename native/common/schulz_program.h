@@ -33,9 +33,26 @@ struct SchulzProduct {
     double diagonal;
 };
 
+inline int64_t side_of(const fcm_matrix_block &block) { return std::min(block.rows, block.cols); }
+
 // Whether the iteration of a matrix is one kernel.
 inline bool is_small(const fcm_matrix_block &block) {
-    return block.gram == 0 && std::min(block.rows, block.cols) <= FCM_SMALL_SIDE;
+    return block.gram == 0 && side_of(block) <= FCM_SMALL_SIDE;
+}
+
+inline bool is_matrix(SchulzOperand operand) { return static_cast<int64_t>(operand) < kSchulzMatrices; }
+
+// The sides of a product.
+struct SchulzSides {
+    int64_t rows;
+    int64_t cols;
+    int64_t depth;
+};
+
+inline SchulzSides sides_of(const fcm_matrix_block &block, const SchulzProduct &p) {
+    const int64_t side = side_of(block);
+    const int64_t depth = !is_matrix(p.a) ? side : p.a_transposed ? block.rows : block.cols;
+    return {is_matrix(p.out) ? block.rows : side, is_matrix(p.out) ? block.cols : side, depth};
 }
 
 inline int64_t squares_of(const fcm_matrix_block &block) { return block.gram != 0 ? kSchulzGramSquares : kSchulzSquares; }

@@ -25,7 +25,7 @@ struct Room {
 
 Room room_of(int64_t clients, const fcm_matrix_block &block) {
     const int64_t size = block.rows * block.cols;
-    const int64_t side = std::min(block.rows, block.cols);
+    const int64_t side = side_of(block);
     return {size, side, kSchulzMatrices * size + squares_of(block) * side * side,
             std::clamp<int64_t>(kAtOnce / std::max<int64_t>(1, size), 1, clients)};
 }
@@ -36,26 +36,10 @@ int64_t offset_of(const Room &room, SchulzOperand operand) {
     return kSchulzMatrices * room.size + (number - kSchulzMatrices) * room.side * room.side;
 }
 
-bool is_matrix(SchulzOperand operand) { return static_cast<int64_t>(operand) < kSchulzMatrices; }
-
-// The sides of a product.
-struct Sides {
-    int64_t rows;
-    int64_t cols;
-    int64_t depth;
-};
-
-Sides sides_of(const fcm_matrix_block &block, const Room &room, const SchulzProduct &p) {
-    const bool matrix = is_matrix(p.out);
-    const int64_t depth = !is_matrix(p.a) ? room.side : p.a_transposed ? block.rows : block.cols;
-    return {matrix ? block.rows : room.side, matrix ? block.cols : room.side, depth};
-}
-
-int64_t multiply_bytes(const fcm_context *context, int64_t clients, const fcm_matrix_block &block, const Room &room,
-                       const fcm_schulz &schulz) {
+int64_t multiply_bytes(const fcm_context *context, int64_t clients, const fcm_matrix_block &block, const fcm_schulz &schulz) {
     int64_t most = 0;
     visit_products(block, schulz, [&](int64_t, const SchulzProduct &p) {
-        const Sides sides = sides_of(block, room, p);
+        const SchulzSides sides = sides_of(block, p);
         int64_t bytes = 0;
         device::multiply_workspace(context, clients, sides.rows, sides.cols, sides.depth, &bytes, nullptr);
         most = std::max(most, bytes);
@@ -73,8 +57,8 @@ int64_t large_schulz_bytes(const fcm_context *context, int64_t clients, const fc
         const Room room = room_of(clients, blocks[i]);
         // The last clients may be fewer, and fewer clients may need more room for their products.
         const int64_t last = clients % room.clients;
-        const int64_t products = std::max(multiply_bytes(context, room.clients, blocks[i], room, schulz),
-                                          multiply_bytes(context, last, blocks[i], room, schulz));
+        const int64_t products = std::max(multiply_bytes(context, room.clients, blocks[i], schulz),
+                                          multiply_bytes(context, last, blocks[i], schulz));
         most = std::max(most, room.clients * room.client * kFloat + products);
     }
     return most;
@@ -98,7 +82,7 @@ int64_t large_schulz(fcm_context *context, const LargeSchulz &work) {
             if (work.schulz.precision == FCM_BF16) kernels.round_to_bf16(length, x);
         });
         const auto multiply = [&](int64_t, const SchulzProduct &p) {
-            const Sides sides = sides_of(block, room, p);
+            const SchulzSides sides = sides_of(block, p);
             const int64_t a_width = is_matrix(p.a) ? block.cols : room.side;
             const int64_t b_width = is_matrix(p.b) ? block.cols : room.side;
             const Product product{sides.rows,

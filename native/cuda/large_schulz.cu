@@ -181,8 +181,6 @@ int64_t element_bytes(const fcm_schulz &schulz) {
 }
 
 int64_t aligned(int64_t elements) { return parts_of(elements, kAlignment) * kAlignment; }
-int64_t side_of(const fcm_matrix_block &block) { return std::min(block.rows, block.cols); }
-bool is_matrix(SchulzOperand operand) { return static_cast<int64_t>(operand) < kSchulzMatrices; }
 bool is_large(const fcm_matrix_block &block) { return !is_small(block) && block.rows > 0 && block.cols > 0; }
 
 // A matrix in a client's room, in elements: X, Y, then the squares.
@@ -236,12 +234,12 @@ void for_passes(const fcm_context *context, const fcm_matrix_block *blocks, int6
 }
 
 ProductEntry entry_of(const fcm_matrix_block &block, const LargeLayout &layout, const SchulzProduct &p, int64_t at) {
-    const int64_t side = side_of(block);
+    const SchulzSides sides = sides_of(block, p);
     const auto place = [&](SchulzOperand operand) { return operand == SchulzOperand::kNone ? -1 : at + layout.offset(operand); };
     ProductEntry entry{};
-    entry.rows = is_matrix(p.out) ? block.rows : side;
-    entry.cols = is_matrix(p.out) ? block.cols : side;
-    entry.depth = !is_matrix(p.a) ? side : p.a_transposed ? block.rows : block.cols;
+    entry.rows = sides.rows;
+    entry.cols = sides.cols;
+    entry.depth = sides.depth;
     entry.a = place(p.a);
     entry.a_row = p.a_transposed ? 1 : layout.pitch(p.a);
     entry.a_col = p.a_transposed ? layout.pitch(p.a) : 1;

@@ -62,8 +62,8 @@ int64_t number_tiles(std::vector<ProductEntry> &entries);
 void launch_products(const fcm_context *context, const Products &products);
 
 // products_mma.cu. On tensor cores, with FCM_TF32 or FCM_BF16. Of each factor, one of the strides of rows and columns is 1 and
-// the other a multiple of 16 bytes, and so are offsets and the strides of clients. The second factor is not the only one that is
-// stored by its columns.
+// the other a multiple of 16 bytes, and so are offsets and the strides of clients. If the first factor is stored
+// by its columns, the second is stored by its rows.
 void launch_products_mma(const fcm_context *context, const Products &products, int32_t precision);
 
 }  // namespace fcm

@@ -289,7 +289,7 @@ void Scheduler::finish_matrices(Thread &t) {
         multiply_matrices(operation, registers);
     } else {
         // A row is read by the lane that gives its address: CUDA orders the accesses of lanes one by one, and it is this lane
-        // that has to be ordered after whoever wrote the row.
+        // that has to be ordered after the write of the row.
         MatrixRows rows{};
         for (unsigned k = 0; k < 8 * operation.count; ++k) {
             Thread &giver = lane(t, k);
