@@ -28,4 +28,11 @@ inline double total_weight(int64_t clients, const double *weights) {
     return total;
 }
 
+// The bits that a term of a mean has before it is added to as many others: b = 62 - ceil(log2 terms).
+inline int term_bits(int64_t terms) {
+    int bits = 62;
+    while ((int64_t{1} << (62 - bits)) < terms) --bits;
+    return bits;
+}
+
 }  // namespace fcm

@@ -2,8 +2,9 @@
 // function through a backend; operations_test has an entry for each operation.
 #pragma once
 
-// Operations on batches, the queries for the size of their workspace, and its preparation. average_rows takes addresses that
-// lie anywhere, so that the table does not fit it; its tests are in cuda_device_test, refusals_test and machines_test.
+// Operations on batches, the queries for the size of their workspace, and its preparation. average_rows, mean_combine and
+// mean_finish take addresses that lie anywhere, so that the table does not fit them; their tests are in special_cases_test,
+// cuda_device_test, refusals_test and machines_test.
 #define FCM_EVERY_OPERATION(X)        \
     X(ema)                            \
     X(compose_momentum)               \
@@ -19,6 +20,8 @@
     X(adaptive_step)                  \
     X(top_k)                          \
     X(average)                        \
+    X(mean_exponents)                 \
+    X(mean_sums)                      \
     X(all_finite)                     \
     X(require_finite)                 \
     X(newton_schulz_workspace)        \
@@ -49,6 +52,8 @@
     X(copy_in_async)            \
     X(copy_out_async)           \
     X(average_rows)             \
+    X(mean_combine)             \
+    X(mean_finish)              \
     FCM_EVERY_OPERATION(X)
 
 #define FCM_EVERY_FUNCTION(X)  \

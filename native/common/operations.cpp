@@ -47,23 +47,46 @@ int64_t jacobian_length(Arguments &arguments, int64_t n, int64_t d) {
 
 // ---- Means ----
 
+// Weights of the terms that a mean has here; at least one is positive where the mean is finished.
 void check_weights(Arguments &arguments, int64_t clients, const double *weights) {
-    for (int64_t k = 0; weights != nullptr && k < clients; ++k) {
-        arguments.require(std::isfinite(weights[k]) && weights[k] >= 0.0, "weight %" PRId64 " is %g, not a number >= 0", k,
+    for (int64_t k = 0; arguments.ok() && weights != nullptr && k < clients; ++k) {
+        arguments.require(weights[k] >= 0.0 && weights[k] <= 1.0, "weight %" PRId64 " is %g, which is outside [0, 1]", k,
                           weights[k]);
     }
-    const double total = total_weight(clients, weights);
-    arguments.require(total > 0.0 && std::isfinite(total), "the weights sum to %g", total);
+}
+
+int64_t positive_weights(int64_t clients, const double *weights) {
+    if (weights == nullptr) return clients;
+    return clients - std::count(weights, weights + clients, 0.0);
+}
+
+// `here` is how many of the terms are on this device.
+void check_terms(Arguments &arguments, int64_t terms, int64_t here) {
+    arguments.require(terms >= 1 && terms <= FCM_MOST_TERMS, "terms = %" PRId64 " is outside [1, %" PRId64 "]", terms,
+                      FCM_MOST_TERMS)
+        .require(here <= terms, "there are %" PRId64 " positive weights, but terms = %" PRId64, here, terms);
+}
+
+// What a mean that is finished here is made of.
+void check_mean(Arguments &arguments, int64_t clients, const double *weights, int64_t terms) {
+    check_weights(arguments, clients, weights);
+    if (!arguments.ok()) return;
+    const int64_t here = positive_weights(clients, weights);
+    arguments.require(here > 0, "no weight is positive");
+    check_terms(arguments, terms, here);
 }
 
 // n elements at an address of a table.
-void check_row(Arguments &arguments, const char *name, int64_t number, const float *row, int64_t n) {
+template <class Element>
+void check_row(Arguments &arguments, const char *name, int64_t number, const Element *row, int64_t n) {
+    constexpr int64_t kElement = sizeof(Element);
     const auto address = reinterpret_cast<uintptr_t>(row);
     int64_t bytes = 0;
     int64_t end = 0;
     arguments.require(row != nullptr, "%s %" PRId64 " is null", name, number)
-        .require(address % kFloat == 0, "%s %" PRId64 " is not aligned to its elements of %" PRId64 " bytes", name, number, kFloat)
-        .require(product(n, kFloat, &bytes) && sum(static_cast<int64_t>(address), bytes, &end),
+        .require(address % kElement == 0, "%s %" PRId64 " is not aligned to its elements of %" PRId64 " bytes", name, number,
+                 kElement)
+        .require(product(n, kElement, &bytes) && sum(static_cast<int64_t>(address), bytes, &end),
                  "%s %" PRId64 " with %" PRId64 " elements does not fit the address space", name, number, n);
 }
 
@@ -71,6 +94,22 @@ bool meet(const void *a, int64_t a_bytes, const void *b, int64_t b_bytes) {
     const auto first = reinterpret_cast<uintptr_t>(a);
     const auto second = reinterpret_cast<uintptr_t>(b);
     return first < second + static_cast<uintptr_t>(b_bytes) && second < first + static_cast<uintptr_t>(a_bytes);
+}
+
+// Every target has a place of its own. meets_operand(target) returns whether it overlaps what is not a target.
+template <class MeetsOperand>
+void check_targets(Arguments &arguments, int64_t count, float *const *targets, int64_t n, MeetsOperand &&meets_operand) {
+    for (int64_t t = 0; arguments.ok() && t < count; ++t) {
+        check_row(arguments, "target", t, targets[t], n);
+        if (!arguments.ok()) return;
+        const int64_t bytes = n * kFloat;
+        const char *operand = meets_operand(targets[t], bytes);
+        arguments.require(operand == nullptr, "target %" PRId64 " overlaps %s", t, operand == nullptr ? "" : operand);
+        for (int64_t other = 0; arguments.ok() && other < t; ++other) {
+            arguments.require(!meet(targets[t], bytes, targets[other], bytes), "target %" PRId64 " overlaps target %" PRId64, t,
+                              other);
+        }
+    }
 }
 
 // ---- Blocks of a client ----
@@ -403,20 +442,20 @@ fcm_status fcm_top_k(fcm_context *context, int64_t clients, int64_t n, int64_t k
     return enter<entry::top_k>(context, error, check, clients, n, k, x, x_stride, y, y_stride);
 }
 
-fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n, const double *weights, float *x, int64_t x_stride,
-                       fcm_error *error) {
+fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms, float *x,
+                       int64_t x_stride, fcm_error *error) {
     const auto check = [&](Arguments &arguments) {
         arguments.sizes(clients, n).write("x", x, clients, n, x_stride);
         if (weights != nullptr) arguments.batch("weights", weights, 1, clients, clients, fcm::kDouble, false);
         arguments.disjoint();
         if (!arguments.ok() || clients == 0 || n == 0) return false;
-        fcm::check_weights(arguments, clients, weights);
+        fcm::check_mean(arguments, clients, weights, terms);
         return true;
     };
-    return enter<entry::average>(context, error, check, clients, n, weights, x, x_stride);
+    return enter<entry::average>(context, error, check, clients, n, weights, terms, x, x_stride);
 }
 
-fcm_status fcm_average_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights,
+fcm_status fcm_average_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms,
                             const float *const *rows, int64_t target_count, float *const *targets, fcm_error *error) {
     const auto check = [&](Arguments &arguments) {
         arguments.sizes(clients, n).require(target_count >= 0, "target_count = %" PRId64 " is negative", target_count);
@@ -424,25 +463,89 @@ fcm_status fcm_average_rows(fcm_context *context, int64_t clients, int64_t n, co
         arguments.require(rows != nullptr, "the table of rows is null").require(targets != nullptr, "the table of targets is null");
         if (weights != nullptr) arguments.batch("weights", weights, 1, clients, clients, fcm::kDouble, false);
         for (int64_t k = 0; arguments.ok() && k < clients; ++k) fcm::check_row(arguments, "row", k, rows[k], n);
-        const int64_t bytes = arguments.ok() ? n * fcm::kFloat : 0;
-        for (int64_t t = 0; arguments.ok() && t < target_count; ++t) {
-            const float *target = targets[t];
-            fcm::check_row(arguments, "target", t, target, n);
-            for (int64_t k = 0; arguments.ok() && k < clients; ++k) {
-                arguments.require(target == rows[k] || !fcm::meet(target, bytes, rows[k], bytes),
-                                  "target %" PRId64 " overlaps row %" PRId64, t, k);
-            }
-            for (int64_t other = 0; arguments.ok() && other < t; ++other) {
-                arguments.require(!fcm::meet(target, bytes, targets[other], bytes), "target %" PRId64 " overlaps target %" PRId64,
-                                  t, other);
-            }
-            arguments.require(weights == nullptr || !fcm::meet(target, bytes, weights, clients * fcm::kDouble),
-                              "target %" PRId64 " overlaps weights", t);
-        }
-        if (arguments.ok()) fcm::check_weights(arguments, clients, weights);
+        fcm::check_targets(arguments, target_count, targets, n, [&](const float *target, int64_t bytes) -> const char * {
+            const bool meets_row = std::any_of(rows, rows + clients, [&](const float *row) {
+                return target != row && fcm::meet(target, bytes, row, bytes);
+            });
+            if (meets_row) return "a row";
+            return weights != nullptr && fcm::meet(target, bytes, weights, clients * fcm::kDouble) ? "weights" : nullptr;
+        });
+        if (arguments.ok()) fcm::check_mean(arguments, clients, weights, terms);
         return true;
     };
-    return enter<entry::average_rows>(context, error, check, clients, n, weights, rows, target_count, targets);
+    return enter<entry::average_rows>(context, error, check, clients, n, weights, terms, rows, target_count, targets);
+}
+
+fcm_status fcm_mean_exponents(fcm_context *context, int64_t clients, int64_t n, const double *weights, const float *x,
+                              int64_t x_stride, uint8_t *exponents, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.sizes(clients, n).read("x", x, clients, n, x_stride);
+        if (weights != nullptr) arguments.batch("weights", weights, 1, clients, clients, fcm::kDouble, false);
+        arguments.batch("exponents", exponents, clients > 0 ? 1 : 0, n, n, 1, true).disjoint();
+        if (!arguments.ok() || clients == 0 || n == 0) return false;
+        fcm::check_weights(arguments, clients, weights);
+        return true;
+    };
+    return enter<entry::mean_exponents>(context, error, check, clients, n, weights, x, x_stride, exponents);
+}
+
+fcm_status fcm_mean_sums(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms,
+                         const float *x, int64_t x_stride, const uint8_t *exponents, int64_t *sums, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        const int64_t used = clients > 0 ? 1 : 0;
+        arguments.sizes(clients, n).read("x", x, clients, n, x_stride);
+        if (weights != nullptr) arguments.batch("weights", weights, 1, clients, clients, fcm::kDouble, false);
+        arguments.batch("exponents", exponents, used, n, n, 1, false)
+            .batch("sums", sums, used, n, n, sizeof(int64_t), true)
+            .disjoint();
+        if (!arguments.ok() || clients == 0 || n == 0) return false;
+        fcm::check_weights(arguments, clients, weights);
+        if (arguments.ok()) fcm::check_terms(arguments, terms, fcm::positive_weights(clients, weights));
+        return true;
+    };
+    return enter<entry::mean_sums>(context, error, check, clients, n, weights, terms, x, x_stride, exponents, sums);
+}
+
+fcm_status fcm_mean_combine(fcm_context *context, int64_t parts, int64_t n, const uint8_t *const *exponents, uint8_t *to,
+                            fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.require(parts >= 1, "parts = %" PRId64 " is less than 1", parts).sizes(parts, n);
+        if (!arguments.ok() || n == 0) return false;
+        arguments.require(exponents != nullptr, "the table of exponents is null");
+        for (int64_t p = 0; arguments.ok() && p < parts; ++p) fcm::check_row(arguments, "exponents", p, exponents[p], n);
+        if (arguments.ok()) arguments.batch("to", to, 1, n, n, 1, true);
+        for (int64_t p = 0; arguments.ok() && p < parts; ++p) {
+            arguments.require(to == exponents[p] || !fcm::meet(to, n, exponents[p], n), "to overlaps exponents %" PRId64, p);
+        }
+        return true;
+    };
+    return enter<entry::mean_combine>(context, error, check, parts, n, exponents, to);
+}
+
+fcm_status fcm_mean_finish(fcm_context *context, int64_t parts, int64_t n, int64_t terms, double total,
+                           const int64_t *const *sums, const uint8_t *exponents, int64_t target_count, float *const *targets,
+                           fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        constexpr int64_t kSum = sizeof(int64_t);
+        arguments.require(parts >= 1, "parts = %" PRId64 " is less than 1", parts)
+            .sizes(parts, n)
+            .require(target_count >= 0, "target_count = %" PRId64 " is negative", target_count);
+        fcm::check_terms(arguments, terms, 0);
+        arguments.require(total > 0.0 && std::isfinite(total), "the weights sum to %g", total);
+        if (!arguments.ok() || n == 0 || target_count == 0) return false;
+        arguments.require(sums != nullptr, "the table of sums is null")
+            .require(targets != nullptr, "the table of targets is null")
+            .batch("exponents", exponents, 1, n, n, 1, false);
+        for (int64_t p = 0; arguments.ok() && p < parts; ++p) fcm::check_row(arguments, "sums", p, sums[p], n);
+        fcm::check_targets(arguments, target_count, targets, n, [&](const float *target, int64_t bytes) -> const char * {
+            const bool meets_sums = std::any_of(sums, sums + parts, [&](const int64_t *part) {
+                return fcm::meet(target, bytes, part, n * kSum);
+            });
+            return meets_sums ? "sums" : fcm::meet(target, bytes, exponents, n) ? "exponents" : nullptr;
+        });
+        return true;
+    };
+    return enter<entry::mean_finish>(context, error, check, parts, n, terms, total, sums, exponents, target_count, targets);
 }
 
 fcm_status fcm_all_finite(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride, int64_t *client,

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "means.h"
 #include "product.h"
 #include "small_schulz.h"
 #if defined(__SSE2__)
@@ -291,40 +292,6 @@ void dropout_mask(int64_t n, int32_t left, uint64_t state, uint8_t *__restrict m
     }
 }
 
-// Row k begins at row(k), and target t at target(t).
-template <class Row, class Target>
-inline void mean_of_rows(int64_t clients, int64_t n, const double *weights, double total, Row row, int64_t targets,
-                         Target target) {
-    alignas(64) double sum[kStrip];
-    alignas(64) float mean[kStrip];
-    for (int64_t start = 0; start < n; start += kStrip) {
-        const int64_t length = n - start < kStrip ? n - start : kStrip;
-        std::memset(sum, 0, sizeof sum);
-        for (int64_t k = 0; k < clients; ++k) {
-            const float *__restrict from = row(k) + start;
-            const double weight = weights == nullptr ? 1.0 : weights[k];
-            if (weight == 0.0) continue;
-            for (int64_t j = 0; j < length; ++j) sum[j] += weight * static_cast<double>(from[j]);
-        }
-        for (int64_t j = 0; j < length; ++j) mean[j] = static_cast<float>(sum[j] / total);
-        for (int64_t t = 0; t < targets; ++t) {
-            std::memcpy(target(t) + start, mean, static_cast<size_t>(length) * sizeof(float));
-        }
-    }
-}
-
-void average(int64_t clients, int64_t n, const double *weights, double total, float *x, int64_t stride) {
-    const auto row = [=](int64_t k) { return x + k * stride; };
-    mean_of_rows(clients, n, weights, total, row, clients, row);
-}
-
-void average_rows(int64_t clients, int64_t at, int64_t n, const double *weights, double total, const float *const *rows,
-                  int64_t target_count, float *const *targets) {
-    mean_of_rows(
-        clients, n, weights, total, [=](int64_t k) { return rows[k] + at; }, target_count,
-        [=](int64_t t) { return targets[t] + at; });
-}
-
 int64_t first_not_finite(int64_t n, const float *__restrict x) {
     constexpr uint32_t kExponent = 0x7f800000u;
     for (int64_t start = 0; start < n; start += kStrip) {
@@ -382,8 +349,11 @@ const Kernels &FCM_JOIN(kernels_, FCM_ISA)() {
                                    storm,
                                    sum_of_squares,
                                    step,
-                                   average,
-                                   average_rows,
+                                   FCM_JOIN(average_, FCM_ISA),
+                                   FCM_JOIN(mean_exponents_, FCM_ISA),
+                                   FCM_JOIN(mean_sums_, FCM_ISA),
+                                   FCM_JOIN(mean_combine_, FCM_ISA),
+                                   FCM_JOIN(mean_finish_, FCM_ISA),
                                    first_not_finite,
                                    triad,
                                    triad_non_temporal,

@@ -1,5 +1,5 @@
-// The inner loops, as one table per instruction set. kernels.cpp, product.cpp and small_schulz.cpp are compiled once for
-// each set.
+// The inner loops, as one table per instruction set. kernels.cpp, means.cpp, product.cpp and small_schulz.cpp are compiled once
+// for each set.
 #pragma once
 
 #include <cstdint>
@@ -66,6 +66,23 @@ struct AdaptiveStep {
     double eta;
 };
 
+// Rows at the addresses of a table, or, if there is none, `stride` apart.
+struct Rows {
+    float *const *table;
+    float *base;
+    int64_t stride;
+
+    float *row(int64_t k) const { return table != nullptr ? table[k] : base + k * stride; }
+};
+
+// The terms of a mean, of which each has this many bits. If weights is null, each weight is 1.
+struct MeanTerms {
+    int64_t clients;
+    const double *weights;
+    int bits;
+    Rows rows;  // only read
+};
+
 // The magnitudes of floats have the same order as their 31 bits without the sign. They are searched digit by digit, the
 // highest digit first; the table of counts for one digit fits the L1 cache.
 struct Digit {
@@ -91,12 +108,14 @@ struct Kernels {
     double (*sum_of_squares)(int64_t n, const float *x);
     // w -= step m; the product is computed in double and rounded once, so that 1 / ||m|| may leave the range of float
     void (*step)(int64_t n, double step, const float *m, float *w);
-    // Every row becomes the weighted mean sum_k weights[k] x_k / total, summed in double in client order. If weights is
-    // null, each weight is 1.
-    void (*average)(int64_t clients, int64_t n, const double *weights, double total, float *x, int64_t stride);
-    // The same of elements [at, at + n) of rows at any addresses, written to the same elements of every target.
-    void (*average_rows)(int64_t clients, int64_t at, int64_t n, const double *weights, double total, const float *const *rows,
-                         int64_t target_count, float *const *targets);
+    // Elements [at, at + n) of a mean in one pass over memory, written to all targets. `total` is the sum of the weights.
+    void (*average)(const MeanTerms &terms, int64_t at, int64_t n, double total, int64_t target_count, const Rows &targets);
+    // The steps of a mean, for elements [at, at + n).
+    void (*mean_exponents)(const MeanTerms &terms, int64_t at, int64_t n, uint8_t *exponents);
+    void (*mean_sums)(const MeanTerms &terms, int64_t at, int64_t n, const uint8_t *exponents, int64_t *sums);
+    void (*mean_combine)(int64_t parts, int64_t at, int64_t n, const uint8_t *const *exponents, uint8_t *to);
+    void (*mean_finish)(int64_t parts, int64_t at, int64_t n, int bits, double total, const int64_t *const *sums,
+                        const uint8_t *exponents, int64_t target_count, const Rows &targets);
     // Returns the first index with NaN or Inf, or -1.
     int64_t (*first_not_finite)(int64_t n, const float *x);
     void (*triad)(int64_t n, float s, const float *b, const float *c, float *a);

@@ -151,34 +151,79 @@ fcm_status device::adaptive_step(fcm_context *context, int64_t clients, int64_t 
 
 namespace {
 
-// Runs body(start, length) for stretches of n elements, each of which sums all clients in client order. They are short, so
-// that a few long vectors still occupy every thread.
+// Runs body(start, length) for stretches of n elements of means of so many rows: long ones, because a stretch fetches its next
+// elements while it computes, but several for each thread.
 template <class Body>
-void for_stretches(fcm_context *context, int64_t clients, int64_t n, Body &&body) {
-    constexpr int64_t kStretch = 4096;
-    const int64_t stretches = (n + kStretch - 1) / kStretch;
-    context->pool.run(stretches, clients * n, [&](int64_t i, int) {
-        const int64_t start = i * kStretch;
-        body(start, n - start < kStretch ? n - start : kStretch);
+void for_stretches(fcm_context *context, int64_t rows, int64_t n, Body &&body) {
+    constexpr int64_t kLeast = 4096;
+    constexpr int64_t kMost = 32768;
+    const int64_t share = n / (8 * context->pool.threads()) / kLeast * kLeast;
+    const int64_t stretch = std::min(std::max(share, kLeast), kMost);
+    const int64_t stretches = (n + stretch - 1) / stretch;
+    context->pool.run(stretches, rows * n, [&](int64_t i, int) {
+        const int64_t start = i * stretch;
+        body(start, std::min(stretch, n - start));
     });
 }
 
+// Rows that are only read.
+Rows rows_of(const float *x, int64_t stride) { return {nullptr, const_cast<float *>(x), stride}; }
+
 }  // namespace
 
-fcm_status device::average(fcm_context *context, int64_t clients, int64_t n, const double *weights, float *x,
+fcm_status device::average(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms, float *x,
                            int64_t x_stride, fcm_error *) {
+    const Rows rows{nullptr, x, x_stride};
+    const MeanTerms mean{clients, weights, term_bits(terms), rows};
     const double total = total_weight(clients, weights);
     for_stretches(context, clients, n, [&](int64_t start, int64_t length) {
-        context->kernels.average(clients, length, weights, total, x + start, x_stride);
+        context->kernels.average(mean, start, length, total, clients, rows);
     });
     return FCM_OK;
 }
 
-fcm_status device::average_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights,
+fcm_status device::average_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms,
                                 const float *const *rows, int64_t target_count, float *const *targets, fcm_error *) {
+    const MeanTerms mean{clients, weights, term_bits(terms), {const_cast<float *const *>(rows), nullptr, 0}};
     const double total = total_weight(clients, weights);
     for_stretches(context, clients, n, [&](int64_t start, int64_t length) {
-        context->kernels.average_rows(clients, start, length, weights, total, rows, target_count, targets);
+        context->kernels.average(mean, start, length, total, target_count, {targets, nullptr, 0});
+    });
+    return FCM_OK;
+}
+
+fcm_status device::mean_exponents(fcm_context *context, int64_t clients, int64_t n, const double *weights, const float *x,
+                                  int64_t x_stride, uint8_t *exponents, fcm_error *) {
+    const MeanTerms mean{clients, weights, 0, rows_of(x, x_stride)};
+    for_stretches(context, clients, n, [&](int64_t start, int64_t length) {
+        context->kernels.mean_exponents(mean, start, length, exponents);
+    });
+    return FCM_OK;
+}
+
+fcm_status device::mean_sums(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms,
+                             const float *x, int64_t x_stride, const uint8_t *exponents, int64_t *sums, fcm_error *) {
+    const MeanTerms mean{clients, weights, term_bits(terms), rows_of(x, x_stride)};
+    for_stretches(context, clients, n, [&](int64_t start, int64_t length) {
+        context->kernels.mean_sums(mean, start, length, exponents, sums);
+    });
+    return FCM_OK;
+}
+
+fcm_status device::mean_combine(fcm_context *context, int64_t parts, int64_t n, const uint8_t *const *exponents, uint8_t *to,
+                                fcm_error *) {
+    for_stretches(context, parts, n, [&](int64_t start, int64_t length) {
+        context->kernels.mean_combine(parts, start, length, exponents, to);
+    });
+    return FCM_OK;
+}
+
+fcm_status device::mean_finish(fcm_context *context, int64_t parts, int64_t n, int64_t terms, double total,
+                               const int64_t *const *sums, const uint8_t *exponents, int64_t target_count,
+                               float *const *targets, fcm_error *) {
+    const int bits = term_bits(terms);
+    for_stretches(context, parts, n, [&](int64_t start, int64_t length) {
+        context->kernels.mean_finish(parts, start, length, bits, total, sums, exponents, target_count, {targets, nullptr, 0});
     });
     return FCM_OK;
 }

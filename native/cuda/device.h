@@ -18,7 +18,7 @@ constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 constexpr unsigned kWholeWarp = 0xffffffffu;
 
-// The elements of one client that a block processes at a time: four per thread, one vector load.
+// The elements of one client that a block processes at a time: four per thread, one vector load, unless a kernel says otherwise.
 constexpr int64_t kChunk = 4 * kThreads;
 
 __host__ __device__ inline int64_t parts_of(int64_t n, int64_t part) { return n / part + (n % part != 0 ? 1 : 0); }
@@ -44,15 +44,35 @@ __device__ __forceinline__ void keep(int &value) {
 #endif
 }
 
+// The same for others, of which nvcc may otherwise keep what it has computed from them.
+__device__ __forceinline__ void keep(int64_t &value) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("" : "+l"(value));
+#else
+    (void)value;
+#endif
+}
+__device__ __forceinline__ void keep(float &value) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("" : "+f"(value));
+#else
+    (void)value;
+#endif
+}
+
 template <int W>
 __device__ __forceinline__ void load(const float *from, float (&value)[W]) {
-    static_assert(W == 1 || W == 4, "one element or a vector of four");
+    static_assert(W == 1 || W == 2 || W == 4, "one element, or a vector of two or four");
     if constexpr (W == 4) {
         const float4 four = *reinterpret_cast<const float4 *>(from);
         value[0] = four.x;
         value[1] = four.y;
         value[2] = four.z;
         value[3] = four.w;
+    } else if constexpr (W == 2) {
+        const float2 two = *reinterpret_cast<const float2 *>(from);
+        value[0] = two.x;
+        value[1] = two.y;
     } else {
         value[0] = from[0];
     }
@@ -62,6 +82,8 @@ template <int W>
 __device__ __forceinline__ void store(float *to, const float (&value)[W]) {
     if constexpr (W == 4) {
         *reinterpret_cast<float4 *>(to) = make_float4(value[0], value[1], value[2], value[3]);
+    } else if constexpr (W == 2) {
+        *reinterpret_cast<float2 *>(to) = make_float2(value[0], value[1]);
     } else {
         to[0] = value[0];
     }
@@ -74,6 +96,8 @@ __device__ __forceinline__ void store_whole(float *to, const float (&value)[W]) 
 #if defined(__CUDA_ARCH__)
     if constexpr (W == 4) {
         __stwb(reinterpret_cast<float4 *>(to), make_float4(value[0], value[1], value[2], value[3]));
+    } else if constexpr (W == 2) {
+        __stwb(reinterpret_cast<float2 *>(to), make_float2(value[0], value[1]));
     } else {
         store<W>(to, value);
     }
@@ -82,25 +106,26 @@ __device__ __forceinline__ void store_whole(float *to, const float (&value)[W]) 
 #endif
 }
 
-// Calls op.at<W>(factor, client, j) for every element j of every client, four elements at a time if `vectors` allows it;
+// Calls op.at<W>(factor, client, j) for every element j of every client, V elements at a time if `vectors` allows it;
 // factor = op.of(client) is computed once per chunk. Tasks are the chunks of all clients in one sequence, so neither many
 // clients nor long ones exceed the limits of a grid.
-template <class Op>
+template <int V = 4, class Op>
 __device__ __forceinline__ void for_scaled(int64_t clients, int64_t n, bool vectors, const Op &op) {
-    const int64_t chunks = parts_of(n, kChunk);
+    constexpr int64_t kElements = int64_t{V} * kThreads;
+    const int64_t chunks = parts_of(n, kElements);
     for (int64_t task = blockIdx.x; task < clients * chunks; task += gridDim.x) {
         const int64_t client = task / chunks;
-        const int64_t start = (task - client * chunks) * kChunk;
+        const int64_t start = (task - client * chunks) * kElements;
         const auto factor = op.of(client);
         if (vectors) {
-            const int64_t first = start + 4 * static_cast<int64_t>(threadIdx.x);
-            if (first + 4 <= n) {
-                op.template at<4>(factor, client, first);
+            const int64_t first = start + V * static_cast<int64_t>(threadIdx.x);
+            if (first + V <= n) {
+                op.template at<V>(factor, client, first);
             } else {
                 for (int64_t j = first; j < n; ++j) op.template at<1>(factor, client, j);
             }
         } else {
-            const int64_t end = n - start < kChunk ? n : start + kChunk;
+            const int64_t end = n - start < kElements ? n : start + kElements;
             for (int64_t j = start + threadIdx.x; j < end; j += kThreads) op.template at<1>(factor, client, j);
         }
     }
@@ -119,9 +144,9 @@ struct Unscaled {
 };
 
 // Calls op.at<W>(client, j), for operations without a factor per client.
-template <class Op>
+template <int V = 4, class Op>
 __device__ __forceinline__ void for_elements(int64_t clients, int64_t n, bool vectors, const Op &op) {
-    for_scaled(clients, n, vectors, Unscaled<Op>{op});
+    for_scaled<V>(clients, n, vectors, Unscaled<Op>{op});
 }
 
 // The sum of all threads' values, returned to thread 0: a tree within each warp, then the warps in order. `partial` is in

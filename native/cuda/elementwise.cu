@@ -1,10 +1,8 @@
 // The update rules that touch every element once: ema, compose_momentum, project, project_compose_momentum, vector_step,
-// adaptive_step, average and triad. The arithmetic has the same precision and the same roundings as the CPU kernels (float where they use
+// adaptive_step and triad. The arithmetic has the same precision and the same roundings as the CPU kernels (float where they use
 // float, double where they use double, nothing fused), so results are bit-identical to the CPU.
-#include <algorithm>
 #include <cmath>
 
-#include "average.h"
 #include "context.h"
 #include "device.h"
 #include "device_functions.h"
@@ -204,21 +202,6 @@ struct Triad {
     }
 };
 
-struct Average {
-    int64_t clients;
-    double total;
-    float *x;
-    int64_t x_stride;
-    const Weights *weights;
-
-    template <int W>
-    __device__ __forceinline__ void at(int64_t, int64_t j) const {
-        float mean[W];
-        weighted_mean<W>(clients, total, *weights, [this](int64_t k) { return x + k * x_stride; }, j, mean);
-        for (int64_t k = 0; k < clients; ++k) store_whole<W>(x + k * x_stride + j, mean);
-    }
-};
-
 }  // namespace fcm
 
 // Kernels have C linkage and no namespace, so that they can be found by these names in the output of nvcc.
@@ -244,7 +227,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     if (!fcm::stopped(status)) fcm::for_elements(clients, n, vectors != 0, op);
 }
 
-// At least three blocks per multiprocessor, here and below: otherwise the compiler limits registers for more blocks and
+// At least three blocks per multiprocessor: otherwise the compiler limits registers for more blocks and
 // spills.
 extern "C" __global__ void __launch_bounds__(kThreads, 3)
     fcm_k_adaptive_step(int64_t clients, int64_t n, int32_t vectors, fcm::AdaptiveStep op, const fcm::Status *status) {
@@ -253,12 +236,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
 
 extern "C" __global__ void __launch_bounds__(kThreads) fcm_k_triad(int64_t n, int32_t vectors, fcm::Triad op) {
     fcm::for_elements(1, n, vectors != 0, op);
-}
-
-extern "C" __global__ void __launch_bounds__(kThreads, 3)
-    fcm_k_average(int64_t n, int32_t vectors, int64_t clients, double total, float *x, int64_t x_stride,
-                  FCM_GRID_CONSTANT const fcm::Weights weights, const fcm::Status *status) {
-    if (!fcm::stopped(status)) fcm::for_elements(1, n, vectors != 0, fcm::Average{clients, total, x, x_stride, &weights});
 }
 
 // Finds the first client whose norm is not finite.
@@ -360,33 +337,6 @@ fcm_status device::adaptive_step(fcm_context *context, int64_t clients, int64_t 
         LAUNCH(fcm_k_adaptive_step, chunk_blocks(clients, n), kThreads, 0, context->stream, clients, n, vectors, op,
                context->status);
         launched("fcm_k_adaptive_step", clients, n);
-    });
-}
-
-fcm_status device::average(fcm_context *context, int64_t clients, int64_t n, const double *weights, float *x,
-                           int64_t x_stride, fcm_error *error) {
-    constexpr int64_t kDouble = sizeof(double);
-    constexpr int64_t kMostWeights = kScratchBytes / kDouble;
-    if (weights != nullptr && clients > kMostWeights) {
-        return fail(error, FCM_UNSUPPORTED, {}, "fcm_average: %" PRId64 " weights; a GPU takes %" PRId64 " at most", clients,
-                    kMostWeights);
-    }
-    return on_device("fcm_average", context, error, [&] {
-        Weights carried{};
-        carried.uniform = weights == nullptr;
-        if (weights != nullptr && clients <= kFewWeights) {
-            std::copy(weights, weights + clients, carried.few);
-        } else if (weights != nullptr) {
-            // The source is pageable memory, so the call returns after the weights have been read, and the caller may reuse
-            // them.
-            check(cudaMemcpyAsync(context->scratch, weights, static_cast<size_t>(clients) * sizeof(double),
-                                  cudaMemcpyHostToDevice, context->stream),
-                  "cudaMemcpyAsync", clients * kDouble);
-            carried.listed = static_cast<const double *>(context->scratch);
-        }
-        LAUNCH(fcm_k_average, chunk_blocks(1, n), kThreads, 0, context->stream, n, vector_aligned(x, clients, x_stride),
-               clients, total_weight(clients, weights), x, x_stride, carried, context->status);
-        launched("fcm_k_average", clients, n);
     });
 }
 

@@ -172,7 +172,7 @@ namespace {
 constexpr int64_t kAlignment = 32;
 // Rows of matrices are multiples of 16 bytes, so that they can be copied in vectors.
 constexpr int64_t kVectorBytes = 16;
-// What a client's room should not exceed: with 16 clients 8 GiB, or an eighth of the memory of the device.
+// What a client's room should not exceed: with 16 clients 8 GiB, or a quarter of the memory of the device.
 constexpr int64_t kMostBytes = int64_t{1} << 29;
 constexpr int64_t kUsualClients = 16;
 
@@ -208,7 +208,7 @@ class LargeLayout {
 };
 
 // In bytes of a client's room.
-int64_t most_bytes(const fcm_context *context) { return std::min(kMostBytes, context->memory_bytes / 8 / kUsualClients); }
+int64_t most_bytes(const fcm_context *context) { return std::min(kMostBytes, context->memory_bytes / 4 / kUsualClients); }
 int64_t clients_at_once(const fcm_context *context, int64_t bytes) {
     return std::max<int64_t>(1, kUsualClients * most_bytes(context) / bytes);
 }

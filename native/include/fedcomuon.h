@@ -13,7 +13,7 @@
  *    Overlap is found and refused, also between interleaved batches.
  *  - Nothing is allocated inside an operation. Those that need room say how much by a query, and take it
  *    as (workspace, workspace_bytes); its contents need not survive between calls.
- *  - Results do not depend on the number of threads: sums run in a fixed order.
+ *  - Results do not depend on the number of threads: sums run in a fixed order, or are exact.
  *  - Operands, norms and workspaces among them, are memory of the context. Tables of blocks, coefficients, weights, seeds
  *    and places for answers are host memory, and the caller's again when the call returns.
  *  - A context serves one thread at a time. Allocating and freeing buffers may happen on any thread, and any thread may
@@ -40,7 +40,7 @@ extern "C" {
 #endif
 
 /* Raised whenever a signature, a struct or a meaning below changes. */
-#define FCM_ABI_VERSION 6
+#define FCM_ABI_VERSION 7
 
 typedef int32_t fcm_status;
 enum {
@@ -290,12 +290,28 @@ FCM_API fcm_status fcm_top_k(fcm_context *context, int64_t clients, int64_t n, i
                              int64_t x_stride, float *y, int64_t y_stride, fcm_error *error);
 
 /*
- * Every x_k becomes the mean of all, summed in double in client order, in one pass. weights may be NULL
- * (uniform); otherwise clients values >= 0 with a positive sum, in host memory. A client of weight 0
- * receives the mean without being read into it.
+ * Means that do not depend on the order or the grouping in which their terms are added. The terms of element j are
+ * t_k = w_k x_k[j], products in double. All of them are rounded to multiples of one power of two, ties to even, and added as
+ * integers, so that any engine may add up as it likes:
+ *   1. exponent = the largest exponent field, 0 to 255, of (float) t_k: 255 when a term is NaN or Inf, and otherwise
+ *      |t_k| <= 2^(exponent - 126)
+ *   2. sum = sum_k rint(t_k 2^(b - (exponent - 126))),  b = 62 - ceil(log2 terms),  added modulo 2^64
+ *   3. mean = (float) ((double) sum 2^(exponent - 126 - b) / total), and NaN (0x7fc00000) where exponent is 255
+ * `terms` says how many terms the mean may have, over all devices and members: from the number of positive weights to
+ * FCM_MOST_TERMS. Different values round terms differently, so that all parts of a mean have the same. `total` is the sum of
+ * all weights, in double and in client order.
+ * Weights are in [0, 1], in host memory, one per client; NULL means that all are 1. A row of weight 0 is not read.
+ * NaN and Inf make the mean of their element NaN, and do no more: where the client is to be named, fcm_require_finite
+ * looks before.
  */
-FCM_API fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n, const double *weights, float *x,
-                               int64_t x_stride, fcm_error *error);
+#define FCM_MOST_TERMS ((int64_t)1 << 20)
+
+/*
+ * Every x_k becomes the mean of all: the three steps above, in one pass over memory. At least one weight is positive. A
+ * client of weight 0 receives the mean without being read into it.
+ */
+FCM_API fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms,
+                               float *x, int64_t x_stride, fcm_error *error);
 
 /*
  * The mean that fcm_average computes, of rows that lie anywhere: element j of every target becomes that of rows[0][j],
@@ -303,9 +319,40 @@ FCM_API fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n,
  * point to is memory of this context, or of others that it reaches (fcm_context_reaches); the caller orders the call with
  * their work, by events. A target may be one of the rows; otherwise it overlaps no row and no other target.
  */
-FCM_API fcm_status fcm_average_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights,
+FCM_API fcm_status fcm_average_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms,
                                     const float *const *rows, int64_t target_count, float *const *targets,
                                     fcm_error *error);
+
+/*
+ * Step 1 for the clients of this device: n exponents, zeros when all weights are 0. Of an empty batch nothing is written, as
+ * everywhere.
+ */
+FCM_API fcm_status fcm_mean_exponents(fcm_context *context, int64_t clients, int64_t n, const double *weights,
+                                      const float *x, int64_t x_stride, uint8_t *exponents, fcm_error *error);
+
+/*
+ * Step 2 for the clients of this device: n sums, zeros when all weights are 0. The exponents are those of all terms of the
+ * mean, wherever they are; with a smaller one than a term has, the sum means nothing. Where the exponent is 255, the sum is 0.
+ */
+FCM_API fcm_status fcm_mean_sums(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms,
+                                 const float *x, int64_t x_stride, const uint8_t *exponents, int64_t *sums,
+                                 fcm_error *error);
+
+/*
+ * The exponents of several devices as one: to[j] is the largest of exponents[0][j], exponents[1][j], ..., n elements each.
+ * The table is host memory and has `parts` addresses, of memory of this context or of others that it reaches, as in
+ * fcm_average_rows. `to` may be one of them; otherwise it overlaps none. parts >= 1.
+ */
+FCM_API fcm_status fcm_mean_combine(fcm_context *context, int64_t parts, int64_t n, const uint8_t *const *exponents,
+                                    uint8_t *to, fcm_error *error);
+
+/*
+ * Adds the sums of all parts, modulo 2^64, and takes step 3: every target becomes the mean. sums and targets are tables as
+ * above; a target overlaps no sums, no exponents and no other target. parts >= 1, total > 0 and finite.
+ */
+FCM_API fcm_status fcm_mean_finish(fcm_context *context, int64_t parts, int64_t n, int64_t terms, double total,
+                                   const int64_t *const *sums, const uint8_t *exponents, int64_t target_count,
+                                   float *const *targets, fcm_error *error);
 
 /* The first NaN or Inf in client order: *client and *index, both -1 when there is none. A question, so it waits. */
 FCM_API fcm_status fcm_all_finite(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride,

@@ -127,7 +127,19 @@ TEST(operations_do_not_allocate) {
     }
     Floats x(1, 40000), y(1, 40000);
     float *rows[] = {x.data(), y.data()};
-    CHECK(counted([&] { fcm_average_rows(device, 2, 40000, nullptr, rows, 2, rows, nullptr); }) == 0, "a mean of rows allocates");
+    CHECK(counted([&] { fcm_average_rows(device, 2, 40000, nullptr, 2, rows, 2, rows, nullptr); }) == 0,
+          "a mean of rows allocates");
+    ByteBatch exponents(1, 40000);
+    Longs sums(1, 40000);
+    exponents.fill(0);
+    sums.fill(0);
+    const uint8_t *parts[] = {exponents.data()};
+    const int64_t *adders[] = {sums.data()};
+    CHECK(counted([&] { fcm_mean_combine(device, 1, 40000, parts, exponents.data(), nullptr); }) == 0, "exponents allocate");
+    CHECK(counted([&] {
+              fcm_mean_finish(device, 1, 40000, 1, 1.0, adders, exponents.data(), 2, rows, nullptr);
+          }) == 0,
+          "the end of a mean allocates");
     CHECK(counted([&] { fcm_copy_in(device, x.data(), y.data(), 160000, nullptr); }) == 0, "a copy allocates");
     CHECK(counted([&] { fcm_zero(device, y.data(), 160000, nullptr); }) == 0, "a fill allocates");
 }

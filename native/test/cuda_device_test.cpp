@@ -60,10 +60,14 @@ void compare(Both &both, const table::Operation &operation, const table::Size &s
         if (operand.host || operand.use == table::Use::kRoom) continue;
         const int64_t clients = operand.clients(size);
         if (operand.element == 8) {
-            doubles[i] = std::make_unique<Doubles>(1, operand.length);
+            doubles[i] = std::make_unique<Doubles>(1, operand.length, Placing{placing.shift, 0});
             std::copy(data.doubles(i), data.doubles(i) + operand.length, (*doubles[i])[0]);
         } else if (operand.element == 1) {
             bytes[i] = std::make_unique<Bytes>(clients, operand.length, placing);
+            for (int64_t k = 0; k < clients; ++k) {
+                const char *from = data.bytes(i).data() + k * operand.length;
+                std::copy(from, from + operand.length, (*bytes[i])[k]);
+            }
         } else {
             // The operands have different strides, and either all or none of them are aligned to vectors.
             floats[i] = std::make_unique<Floats>(clients, operand.length,
@@ -154,21 +158,75 @@ TEST(dropout_masks_of_more_clients_than_a_launch_takes) {
     }
 }
 
+// ---- Means ----
+
+namespace {
+
+// Values of all kinds: ordinary ones, any finite ones, zeros, subnormal ones, and ones that lose bits beside the others, often
+// exactly half a unit of the sum.
+float any_term(Random &random) {
+    const uint64_t bits = random.bits();
+    const auto word = static_cast<uint32_t>(bits >> 32);
+    const int away = static_cast<int>(bits >> 8 & 63);
+    float value = 0.0f;
+    switch (bits & 7) {
+        case 0: return (bits & 8) != 0 ? -0.0f : 0.0f;
+        case 1: {
+            const uint32_t finite = (word >> 23 & 0xff) == 0xff ? word ^ 0x40000000u : word;
+            std::memcpy(&value, &finite, sizeof value);
+            return value;
+        }
+        case 2: {
+            const uint32_t subnormal = word & 0x807fffffu;
+            std::memcpy(&value, &subnormal, sizeof value);
+            return value;
+        }
+        case 3:
+        case 4: return std::ldexp(static_cast<float>(static_cast<int>(word % 15) - 7), -30 - away % 32);
+        case 5: return std::ldexp(random.value(), -away);
+        default: return random.value();
+    }
+}
+
+// NaN and Inf are in a few elements of one client each.
+void fill_terms(Floats &x, Random &random) {
+    for (int64_t k = 0; k < x.clients(); ++k) {
+        for (int64_t j = 0; j < x.n(); ++j) x[k][j] = any_term(random);
+    }
+    for (int64_t j = 5; j < x.n(); j += 61) x[j % x.clients()][j] = j % 2 == 0 ? kNaN : -kInf;
+}
+
+// Weights in [0, 1]; that of the second client is 0, and it has NaN and Inf.
+std::vector<double> fill_weights(Floats &x, Random &random) {
+    std::vector<double> weights(static_cast<size_t>(x.clients()));
+    for (double &weight : weights) weight = std::min(random.positive(), 1.0);
+    weights[0] = 1.0;
+    if (x.clients() == 1) return weights;
+    weights[1] = 0.0;
+    for (int64_t j = 0; j < x.n(); ++j) x[1][j] = j % 2 == 0 ? kNaN : kInf;
+    return weights;
+}
+
+// Up to 16 rows are in registers, the weights of up to 256 are passed with the launch.
+constexpr int64_t kMeanClients[] = {1, 2, 10, 16, 17, 23, 300};
+
+}  // namespace
+
 TEST(average_of_many_clients) {
     Both both;
     Random random(5);
-    for (const int64_t clients : {1, 300}) {
+    for (const int64_t clients : kMeanClients) {
         for (const int64_t n : {1, 6, 1030}) {
-            if (clients == 300 && n > 6) continue;
+            if (clients > 100 && n > 6) continue;
             for (const Placing &placing : kPlacings) {
                 for (const bool weighted : {false, true}) {
                     Floats x(clients, n, placing);
-                    x.fill(random);
-                    std::vector<double> weights(static_cast<size_t>(clients), 0.5);
-                    if (clients > 1) weights[1] = 0.0;
-                    weights[0] = 2.0;
+                    fill_terms(x, random);
+                    std::vector<double> weights;
+                    if (weighted) weights = fill_weights(x, random);
+                    const int64_t terms = n == 6 ? FCM_MOST_TERMS : clients;
                     const auto call = [&](Side &side, fcm_error *error) {
-                        return fcm_average(side.context(), clients, n, weighted ? weights.data() : nullptr, side.put(x),
+                        return fcm_average(side.context(), clients, n, weighted ? weights.data() : nullptr, terms, side.put(x),
                                            x.stride(), error);
                     };
                     both.same(words("average", clients, n, placing), call, x);
@@ -187,19 +245,19 @@ TEST(average_of_rows_anywhere) {
         int64_t rows;
         int64_t targets;
     };
-    for (const Tables &tables : {Tables{1, 1}, Tables{5, 2}, Tables{128, 16}, Tables{129, 1}, Tables{3, 17}, Tables{200, 40}}) {
+    for (const Tables &tables : {Tables{1, 1}, Tables{5, 2}, Tables{20, 2}, Tables{128, 16}, Tables{129, 1}, Tables{3, 17},
+                                 Tables{200, 40}, Tables{300, 1}}) {
         for (const int64_t n : {1, 6, 1030}) {
             if (tables.rows * tables.targets > 100 && n > 6) continue;
             // With a gap of 2, rows of 6 and of 1030 elements are aligned for vectors, and end within one.
             for (const Placing &placing : {Placing{0, 0}, Placing{0, 2}, Placing{1, 3}}) {
                 for (const bool weighted : {false, true}) {
                     Floats x(tables.rows, n, placing), y(tables.targets, n, {weighted ? 1 : placing.shift, placing.gap});
-                    x.fill(random);
+                    fill_terms(x, random);
                     y.fill(random);
-                    std::vector<double> weights(static_cast<size_t>(tables.rows), 0.5);
-                    if (tables.rows > 1) weights[1] = 0.0;
-                    weights[0] = 2.0;
-                    if (weighted && tables.rows > 1) x[tables.rows - 2][0] = kNaN;  // of weight 0, so it is not read
+                    std::vector<double> weights;
+                    if (weighted) weights = fill_weights(x, random);
+                    std::reverse(weights.begin(), weights.end());  // as the rows
                     const auto call = [&](Side &side, fcm_error *error) {
                         std::vector<const float *> rows;
                         std::vector<float *> targets;
@@ -209,8 +267,7 @@ TEST(average_of_rows_anywhere) {
                         for (int64_t t = 1; t < tables.targets; ++t) targets.push_back(to + t * y.stride());
                         targets.push_back(const_cast<float *>(rows.front()));
                         return fcm_average_rows(side.context(), tables.rows, n, weighted ? weights.data() : nullptr,
-                                                rows.data(),
-                                                tables.targets, targets.data(), error);
+                                                tables.rows, rows.data(), tables.targets, targets.data(), error);
                     };
                     both.same(words("average_rows", tables.rows, n, placing), call, x, y);
                 }
@@ -219,54 +276,306 @@ TEST(average_of_rows_anywhere) {
     }
 }
 
-// The same bits as from one device that has all rows, with the rows and the targets on three.
-TEST(rows_of_several_devices_are_read_where_they_are) {
-    constexpr int64_t kDevices = 3, kClients = 7, n = 1500;
-    std::vector<Context> contexts;
-    for (int32_t i = 0; i < kDevices; ++i) contexts.push_back(context_of(FCM_CUDASIM, i));
-    fcm_error error{};
-    for (const Context &context : contexts) {
-        for (const Context &other : contexts) {
-            int32_t reaches = -1;
-            ok(fcm_context_reaches(context.get(), other.get(), &reaches, &error), error);
-            CHECK(reaches == 1, "%d", reaches);
+// The steps, with operands that are aligned differently from each other, and more clients than weights of a launch.
+TEST(exponents_and_sums_at_any_alignment) {
+    Both both;
+    Random random(11);
+    struct Shifts {
+        int64_t x;
+        int64_t exponents;
+        int64_t sums;
+    };
+    for (const Shifts &shifts : {Shifts{0, 0, 0}, Shifts{2, 2, 0}, Shifts{0, 1, 0}, Shifts{0, 0, 1}, Shifts{1, 0, 0}}) {
+        for (const int64_t clients : {1, 3, 19, 300}) {
+            const int64_t n = clients > 100 ? 6 : 1030;
+            for (const bool weighted : {false, true}) {
+                Floats x(clients, n, {shifts.x, 2});
+                Bytes exponents(1, n, {shifts.exponents, 0});
+                Doubles sums(1, n, {shifts.sums, 0});
+                fill_terms(x, random);
+                std::vector<double> weights;
+                if (weighted) weights = fill_weights(x, random);
+                const double *given = weighted ? weights.data() : nullptr;
+                const auto call = [&](Side &side, fcm_error *error) {
+                    const float *from = side.put(x);
+                    uint8_t *largest = side.put(exponents);
+                    auto *to = reinterpret_cast<int64_t *>(side.put(sums));
+                    const fcm_status status =
+                        fcm_mean_exponents(side.context(), clients, n, given, from, x.stride(), largest, error);
+                    if (status != FCM_OK) return status;
+                    return fcm_mean_sums(side.context(), clients, n, given, clients, from, x.stride(), largest, to, error);
+                };
+                both.same(words("exponents and sums", clients, n, {shifts.x, shifts.exponents}), call, x, exponents, sums);
+            }
         }
     }
-    Random random(8);
-    Side cpu(FCM_CPU);
-    Floats all(kClients, n);
-    all.fill(random);
-    const std::vector<double> weights{1.0, 0.3, 0.0, 2.0, 0.7, 1.1, 0.9};
-    float *on_cpu = cpu.put(all);
-    ok(fcm_average(cpu.context(), kClients, n, weights.data(), on_cpu, all.stride(), &error), error);
-    const std::vector<float> wanted(on_cpu, on_cpu + n);
+}
 
-    std::vector<std::unique_ptr<Buffer>> buffers;
-    std::vector<float *> rows;
-    for (int64_t k = 0; k < kClients; ++k) {
-        buffers.push_back(std::make_unique<Buffer>(contexts[static_cast<size_t>(k % kDevices)].get(), n * 4));
-        buffers.back()->in(all[k], n * 4);
-        rows.push_back(static_cast<float *>(buffers.back()->address()));
+// Integers and double give the same, with every distance of the exponents, and so do all numbers of bits.
+TEST(terms_of_weight_one_are_rounded_like_products) {
+    Side sim(FCM_CUDASIM);
+    Random random(12);
+    constexpr int64_t n = 4096;
+    Floats x(1, n);
+    Bytes exponents(1, n);
+    for (int64_t j = 0; j < n; ++j) {
+        const auto bits = static_cast<uint32_t>(random.bits());
+        const int distance = static_cast<int>(random.bits() % 80);
+        // Few digits, so that what is lost is often half a unit; all digits; and all digits but the last.
+        uint32_t fraction = bits & 0x7fffffu;
+        if (j % 4 == 1) fraction &= 0x7f0000u;
+        if (j % 4 == 2) fraction = 0x7fffffu;
+        if (j % 4 == 3) fraction = 0x7ffffeu;
+        const int field = static_cast<int>(bits >> 24 & 0xff) % 255;
+        const uint32_t word = (bits & 0x80000000u) | static_cast<uint32_t>(field) << 23 | fraction;
+        std::memcpy(x[0] + j, &word, sizeof word);
+        exponents[0][j] = static_cast<uint8_t>(std::min(field + distance, j % 100 == 0 ? 255 : 254));
     }
-    for (const Context &context : contexts) ok(fcm_synchronize(context.get(), &error), error);
-    for (int64_t i = 0; i < kDevices; ++i) {  // each device has its own stretch, and writes it to the first row of every device
-        const int64_t from = n * i / kDevices, length = n * (i + 1) / kDevices - from;
+    const double one = 1.0;
+    fcm_error error{};
+    for (const int64_t terms : {int64_t{1}, int64_t{2}, int64_t{10}, int64_t{1000}, FCM_MOST_TERMS}) {
+        std::array<std::vector<int64_t>, 2> sums;
+        for (size_t i = 0; i < 2; ++i) {
+            Buffer to(sim.context(), n * 8);
+            ok(fcm_mean_sums(sim.context(), 1, n, i == 0 ? nullptr : &one, terms, sim.put(x), n, sim.put(exponents),
+                             static_cast<int64_t *>(to.address()), &error),
+               error);
+            ok(fcm_synchronize(sim.context(), &error), error);
+            sums[i].resize(n);
+            to.out(sums[i].data(), n * 8);
+            sim.clear();
+        }
+        for (size_t j = 0; j < n; ++j) {
+            CHECK(sums[0][j] == sums[1][j], "%ld terms, %a with %d: %ld, and as a product %ld", long(terms), double(x[0][j]),
+                  int(exponents[0][j]), long(sums[0][j]), long(sums[1][j]));
+        }
+    }
+}
+
+// Parts of several devices, with tables that are passed with the launch and longer ones.
+TEST(parts_of_a_mean_anywhere) {
+    Both both;
+    Random random(13);
+    struct Tables {
+        int64_t parts;
+        int64_t targets;
+    };
+    for (const Tables &tables : {Tables{1, 1}, Tables{3, 2}, Tables{64, 16}, Tables{65, 1}, Tables{2, 17}, Tables{100, 40}}) {
+        for (const int64_t n : {1, 6, 1030}) {
+            if (tables.parts * tables.targets > 10 && n > 6) continue;
+            for (const int64_t unaligned : {-1, 0, 1, 2}) {  // no operand, or one of them
+                // Rows of 6 and of 1030 exponents with a gap of 2 are aligned for vectors, and end within one.
+                Bytes exponents(tables.parts, n, {unaligned == 0 ? 1 : 0, 2});
+                Doubles sums(tables.parts, n, {unaligned == 1 ? 1 : 0, 2});
+                Floats targets(tables.targets, n, {unaligned == 2 ? 1 : 0, 2});
+                for (int64_t p = 0; p < tables.parts; ++p) {
+                    for (int64_t j = 0; j < n; ++j) {
+                        exponents[p][j] = static_cast<uint8_t>(random.bits());
+                        const uint64_t sum = random.bits() / static_cast<uint64_t>(tables.parts);
+                        std::memcpy(sums[p] + j, &sum, sizeof sum);
+                    }
+                }
+                const bool in_place = n % 2 == 0;
+                const auto call = [&](Side &side, fcm_error *error) {
+                    std::vector<const uint8_t *> from;
+                    std::vector<const int64_t *> adders;
+                    std::vector<float *> to;
+                    uint8_t *bytes = side.put(exponents);
+                    double *longs = side.put(sums);
+                    float *floats = side.put(targets);
+                    for (int64_t p = tables.parts - 1; p >= 0; --p) {
+                        from.push_back(bytes + p * exponents.stride());
+                        adders.push_back(reinterpret_cast<const int64_t *>(longs + p * sums.stride()));
+                    }
+                    for (int64_t t = 0; t < tables.targets; ++t) to.push_back(floats + t * targets.stride());
+                    uint8_t *largest = in_place ? bytes : static_cast<uint8_t *>(side.room(n));
+                    const fcm_status status =
+                        fcm_mean_combine(side.context(), tables.parts, n, from.data(), largest, error);
+                    if (status != FCM_OK) return status;
+                    return fcm_mean_finish(side.context(), tables.parts, n, 1000, 7.5, adders.data(), largest, tables.targets,
+                                           to.data(), error);
+                };
+                both.same(words("parts", tables.parts, n, {unaligned, 0}), call, exponents, sums, targets);
+            }
+        }
+    }
+}
+
+// None of these is in the table of operations.
+TEST(means_after_a_fault_write_nothing) {
+    Side sim(FCM_CUDASIM);
+    Random random(14);
+    constexpr int64_t n = 70;
+    Floats x(2, n), bad(1, n);
+    Bytes exponents(2, n);
+    Doubles sums(1, n);
+    x.fill(random);
+    std::fill(bad[0], bad[0] + n, kNaN);
+    std::fill(exponents[0], exponents[0] + n, uint8_t{130});
+    std::fill(exponents[1], exponents[1] + n, uint8_t{120});
+    std::fill(sums[0], sums[0] + n, 1e-300);
+    for (int i = 0; i < 3; ++i) {
+        float *rows = sim.put(x);
+        uint8_t *bytes = sim.put(exponents);
+        const auto *adders = reinterpret_cast<const int64_t *>(sim.put(sums));
+        const float *none = sim.put(bad);
+        const float *from[] = {rows, rows + x.stride()};
+        float *to[] = {rows};
+        const uint8_t *parts[] = {bytes, bytes + exponents.stride()};
+        fcm_error error{};
+        const auto call = [&] {
+            if (i == 0) return fcm_average_rows(sim.context(), 2, n, nullptr, 2, from, 1, to, &error);
+            if (i == 1) return fcm_mean_combine(sim.context(), 2, n, parts, bytes + exponents.stride(), &error);
+            return fcm_mean_finish(sim.context(), 1, n, 2, 2.0, &adders, bytes, 1, to, &error);
+        };
+        ok(fcm_require_finite(sim.context(), 1, n, none, n, nullptr, 0, &error), error);
+        ok(call(), error);
+        CHECK(fcm_synchronize(sim.context(), &error) == FCM_NOT_FINITE, "no fault");
+        const auto unchanged = [&] {
+            const auto bits = [](const auto &all) {
+                return std::string(reinterpret_cast<const char *>(all.data()), all.size() * sizeof all[0]);
+            };
+            return bits(sim.get(0, x)) == bits(x.all()) && bits(sim.get(1, exponents)) == bits(exponents.all());
+        };
+        CHECK(unchanged(), "call %d wrote after a fault", i);
+        ok(call(), error);
+        ok(fcm_synchronize(sim.context(), &error), error);
+        CHECK(!unchanged(), "call %d does nothing any more", i);
+        sim.clear();
+    }
+}
+
+namespace {
+
+// Clients on several devices that reach each other, and what their mean is on a CPU that has all of them.
+struct Spread {
+    static constexpr int64_t kDevices = 3, kClients = 7, n = 1500;
+
+    std::vector<Context> contexts;
+    Floats all{kClients, n};
+    std::vector<double> weights{1.0, 0.3, 0.0, 0.9, 0.7, 0.21, 0.4};
+    std::vector<float> wanted;
+    std::vector<std::unique_ptr<Buffer>> buffers;
+    std::vector<float *> rows;  // row k on device k % kDevices
+
+    Spread() {
+        fcm_error error{};
+        for (int32_t i = 0; i < kDevices; ++i) contexts.push_back(context_of(FCM_CUDASIM, i));
+        for (const Context &context : contexts) {
+            for (const Context &other : contexts) {
+                int32_t reaches = -1;
+                ok(fcm_context_reaches(context.get(), other.get(), &reaches, &error), error);
+                CHECK(reaches == 1, "%d", reaches);
+            }
+        }
+        Random random(8);
+        for (int64_t k = 0; k < kClients; ++k) {
+            for (int64_t j = 0; j < n; ++j) all[k][j] = any_term(random);
+        }
+        all[5][77] = kNaN;
+        Side cpu(FCM_CPU);
+        float *on_cpu = cpu.put(all);
+        ok(fcm_average(cpu.context(), kClients, n, weights.data(), kClients, on_cpu, all.stride(), &error), error);
+        wanted.assign(on_cpu, on_cpu + n);
+        for (int64_t k = 0; k < kClients; ++k) {
+            buffers.push_back(std::make_unique<Buffer>(context(k), n * 4));
+            buffers.back()->in(all[k], n * 4);
+            rows.push_back(static_cast<float *>(buffers.back()->address()));
+        }
+        wait();
+    }
+
+    fcm_context *context(int64_t k) const { return contexts[static_cast<size_t>(k % kDevices)].get(); }
+
+    void wait() const {
+        fcm_error error{};
+        for (const Context &context : contexts) ok(fcm_synchronize(context.get(), &error), error);
+    }
+
+    // The first row of each device has the mean, and the others are as they were.
+    void check() {
+        wait();
+        for (int64_t k = 0; k < kClients; ++k) {
+            std::vector<float> back(n);
+            buffers[static_cast<size_t>(k)]->out(back.data(), n * 4);
+            CHECK(std::memcmp(back.data(), k < kDevices ? wanted.data() : all[k], n * 4) == 0, "row %ld", long(k));
+        }
+        buffers.clear();
+    }
+};
+
+}  // namespace
+
+// The same bits as from one device that has all rows, with the rows and the targets on three.
+TEST(rows_of_several_devices_are_read_where_they_are) {
+    Spread spread;
+    fcm_error error{};
+    // Each device has its own stretch, and writes it to the first row of every device.
+    for (int64_t i = 0; i < Spread::kDevices; ++i) {
+        const int64_t from = Spread::n * i / Spread::kDevices, length = Spread::n * (i + 1) / Spread::kDevices - from;
         std::vector<const float *> parts;
-        for (const float *row : rows) parts.push_back(row + from);
+        for (const float *row : spread.rows) parts.push_back(row + from);
         std::vector<float *> targets;
-        for (int64_t d = 0; d < kDevices; ++d) targets.push_back(rows[static_cast<size_t>(d)] + from);
-        ok(fcm_average_rows(contexts[static_cast<size_t>(i)].get(), kClients, length, weights.data(), parts.data(), kDevices,
-                            targets.data(), &error),
+        for (int64_t d = 0; d < Spread::kDevices; ++d) targets.push_back(spread.rows[static_cast<size_t>(d)] + from);
+        ok(fcm_average_rows(spread.context(i), Spread::kClients, length, spread.weights.data(), Spread::kClients, parts.data(),
+                            Spread::kDevices, targets.data(), &error),
            error);
     }
-    for (const Context &context : contexts) ok(fcm_synchronize(context.get(), &error), error);
-    for (int64_t k = 0; k < kClients; ++k) {
-        std::vector<float> back(n);
-        buffers[static_cast<size_t>(k)]->out(back.data(), n * 4);
-        const bool target = k < kDevices;
-        CHECK(target ? back == wanted : std::equal(back.begin(), back.end(), all[k]), "row %ld", long(k));
+    spread.check();
+}
+
+// By the steps: each device has exponents and sums of its own clients, and combines and finishes its stretch from those of all.
+TEST(parts_of_several_devices_are_read_where_they_are) {
+    Spread spread;
+    fcm_error error{};
+    std::vector<std::unique_ptr<Buffer>> exponents, sums, largest, packed;
+    std::vector<std::vector<double>> weights(Spread::kDevices);
+    std::vector<int64_t> clients(Spread::kDevices);
+    double total = 0.0;
+    for (const double weight : spread.weights) total += weight;
+    for (int64_t i = 0; i < Spread::kDevices; ++i) {
+        const auto d = static_cast<size_t>(i);
+        exponents.push_back(std::make_unique<Buffer>(spread.context(i), Spread::n));
+        largest.push_back(std::make_unique<Buffer>(spread.context(i), Spread::n));
+        sums.push_back(std::make_unique<Buffer>(spread.context(i), Spread::n * 8));
+        std::vector<float> own;
+        for (int64_t k = i; k < Spread::kClients; k += Spread::kDevices) {
+            own.insert(own.end(), spread.all[k], spread.all[k] + Spread::n);
+            weights[d].push_back(spread.weights[static_cast<size_t>(k)]);
+        }
+        clients[d] = static_cast<int64_t>(weights[d].size());
+        packed.push_back(std::make_unique<Buffer>(spread.context(i), clients[d] * Spread::n * 4));
+        packed.back()->in(own.data(), clients[d] * Spread::n * 4);
+        ok(fcm_mean_exponents(spread.context(i), clients[d], Spread::n, weights[d].data(),
+                              static_cast<const float *>(packed[d]->address()), Spread::n,
+                              static_cast<uint8_t *>(exponents[d]->address()), &error),
+           error);
     }
-    buffers.clear();
+    spread.wait();
+    for (int64_t i = 0; i < Spread::kDevices; ++i) {
+        const auto d = static_cast<size_t>(i);
+        std::vector<const uint8_t *> parts;
+        for (const auto &part : exponents) parts.push_back(static_cast<const uint8_t *>(part->address()));
+        auto *to = static_cast<uint8_t *>(largest[d]->address());
+        ok(fcm_mean_combine(spread.context(i), Spread::kDevices, Spread::n, parts.data(), to, &error), error);
+        ok(fcm_mean_sums(spread.context(i), clients[d], Spread::n, weights[d].data(), Spread::kClients,
+                         static_cast<const float *>(packed[d]->address()), Spread::n, to,
+                         static_cast<int64_t *>(sums[d]->address()), &error),
+           error);
+    }
+    spread.wait();
+    for (int64_t i = 0; i < Spread::kDevices; ++i) {
+        const auto d = static_cast<size_t>(i);
+        const int64_t from = Spread::n * i / Spread::kDevices, length = Spread::n * (i + 1) / Spread::kDevices - from;
+        std::vector<const int64_t *> parts;
+        for (const auto &part : sums) parts.push_back(static_cast<const int64_t *>(part->address()) + from);
+        std::vector<float *> targets;
+        for (int64_t t = 0; t < Spread::kDevices; ++t) targets.push_back(spread.rows[static_cast<size_t>(t)] + from);
+        ok(fcm_mean_finish(spread.context(i), Spread::kDevices, length, Spread::kClients, total, parts.data(),
+                           static_cast<const uint8_t *>(largest[d]->address()) + from, Spread::kDevices, targets.data(), &error),
+           error);
+    }
+    spread.check();
 }
 
 // More tasks than a grid has blocks.

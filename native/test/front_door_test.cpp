@@ -292,7 +292,7 @@ TEST(devices_of_backends_join_the_list) {
 TEST(what_is_no_backend_is_refused) {
     load(FAKE_CUDASIM, FCM_CUDASIM);
     refused("/no/such/library.so", FCM_UNSUPPORTED, "/no/such/library.so");
-    refused(OTHER_ABI, FCM_UNSUPPORTED, "has ABI version 999, but version 6 is needed");
+    refused(OTHER_ABI, FCM_UNSUPPORTED, "has ABI version 999, but version 7 is needed");
     refused(NOT_OURS, FCM_UNSUPPORTED, "has no fcm_abi_version");
     refused(FAKE_INCOMPLETE, FCM_UNSUPPORTED, "has no fcm_triad");
     refused(FAKE_SECOND, FCM_INVALID_ARGUMENT, "has devices of the kind that");

@@ -263,21 +263,48 @@ fcm_status mean_of_two(const Context &here, const Context &there, fcm_error *err
     CHECK(fcm_synchronize(there, error) == FCM_OK, "%s", error->message);
     const float *rows[] = {x.data(), y.data()};
     float *targets[] = {x.data(), y.data()};
-    const fcm_status status = fcm_average_rows(here, 2, n, nullptr, rows, 2, targets, error);
+    const fcm_status status = fcm_average_rows(here, 2, n, nullptr, 2, rows, 2, targets, error);
     return status == FCM_OK ? fcm_synchronize(here, error) : status;
 }
+
+// The largest of the exponents on two devices, and the mean of sums on them, on the first.
+fcm_status exponents_of_two(const Context &here, const Context &there, fcm_error *error) {
+    constexpr int64_t n = 300;
+    const Room x(here, n), y(there, n);
+    CHECK(fcm_synchronize(there, error) == FCM_OK, "%s", error->message);
+    const auto *of_there = reinterpret_cast<const uint8_t *>(y.data());
+    auto *to = reinterpret_cast<uint8_t *>(x.data());
+    const uint8_t *parts[] = {to, of_there};
+    const fcm_status status = fcm_mean_combine(here, 2, n, parts, to, error);
+    return status == FCM_OK ? fcm_synchronize(here, error) : status;
+}
+fcm_status sums_of_two(const Context &here, const Context &there, fcm_error *error) {
+    constexpr int64_t n = 300;
+    const Room x(here, 4 * n), y(there, 2 * n);
+    CHECK(fcm_synchronize(there, error) == FCM_OK, "%s", error->message);
+    const int64_t *parts[] = {reinterpret_cast<const int64_t *>(x.data()), reinterpret_cast<const int64_t *>(y.data())};
+    float *targets[] = {x.data() + 3 * n};
+    const fcm_status status = fcm_mean_finish(here, 2, n, 2, 2.0, parts, reinterpret_cast<const uint8_t *>(x.data() + 2 * n), 1,
+                                              targets, error);
+    return status == FCM_OK ? fcm_synchronize(here, error) : status;
+}
+
+constexpr fcm_status (*kMeansOfTwo[])(const Context &, const Context &, fcm_error *) = {mean_of_two, exponents_of_two,
+                                                                                        sums_of_two};
 
 }  // namespace
 
 // A kernel that reads the memory of another GPU without having been given access to it fails, and here as well.
 TEST(a_row_on_a_device_that_is_not_reached_is_a_fault) {
     for (const char *peers : {"on", "off"}) {
-        const Simulated machine({{"PEERS", peers}});
-        on_new_thread([] {
-            const Context here(0), there(1);
-            fcm_error error{};
-            CHECK(mean_of_two(here, there, &error) == FCM_DEVICE_ERROR && has(error, "illegal address"), "%s", error.message);
-        });
+        for (const auto mean : kMeansOfTwo) {
+            const Simulated machine({{"PEERS", peers}});
+            on_new_thread([mean] {
+                const Context here(0), there(1);
+                fcm_error error{};
+                CHECK(mean(here, there, &error) == FCM_DEVICE_ERROR && has(error, "illegal address"), "%s", error.message);
+            });
+        }
     }
 }
 
@@ -291,7 +318,7 @@ TEST(reaching_gives_access_where_the_machine_allows_it) {
             CHECK(fcm_context_reaches(here, also_here, &reaches, &error) == FCM_OK && reaches == 1, "its own memory");
             CHECK(fcm_context_reaches(here, there, &reaches, &error) == FCM_OK && reaches == (peers ? 1 : 0), "%d", reaches);
             if (!peers) return;
-            CHECK(mean_of_two(here, there, &error) == FCM_OK, "%s", error.message);
+            for (const auto mean : kMeansOfTwo) CHECK(mean(here, there, &error) == FCM_OK, "%s", error.message);
             // Access is not mutual: the other device has not been given any.
             CHECK(mean_of_two(there, here, &error) == FCM_DEVICE_ERROR, "%s", error.message);
         });
@@ -352,7 +379,7 @@ TEST(a_small_gpu_orthogonalizes_in_passes) {
     std::vector<float> results[2];
     int launches[2];
     for (const bool small : {true, false}) {
-        const Simulated machine({{"MEMORY", small ? "4194304" : "4294967296"}});
+        const Simulated machine({{"MEMORY", small ? "2097152" : "4294967296"}});
         const std::string trace = "machines_test." + std::to_string(getpid()) + ".passes";
         CHECK(cudasim_trace(trace.c_str()) == 0, "no trace");
         on_new_thread([&] { results[small] = orthogonalized(); });

@@ -15,6 +15,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "check.h"
 #include "fedcomuon.h"
@@ -62,7 +63,7 @@ class Mirror {
     Value twin(Value value) const {
         if constexpr (std::is_pointer_v<Value>) {
             using Target = std::remove_cv_t<std::remove_pointer_t<Value>>;
-            if constexpr (std::is_same_v<Target, float> || std::is_same_v<Target, double> || std::is_void_v<Target>) {
+            if constexpr (std::is_arithmetic_v<Target> || std::is_void_v<Target>) {
                 auto *address = static_cast<char *>(const_cast<void *>(static_cast<const void *>(value)));
                 auto after = twins_.upper_bound(address);
                 if (after == twins_.begin()) return value;
@@ -166,6 +167,54 @@ inline fcm_status mirrored_steps(fcm_context *context, int64_t clients, const fc
     return status;
 }
 
+// The same for tables of addresses.
+template <class T>
+std::vector<T *> twins_of(const Mirror &mirror, T *const *table, int64_t count) {
+    std::vector<T *> twins;
+    for (int64_t i = 0; table != nullptr && i < count; ++i) twins.push_back(mirror.twin(table[i]));
+    return twins;
+}
+inline fcm_status mirrored_combine(fcm_context *context, int64_t parts, int64_t n, const uint8_t *const *exponents, uint8_t *to,
+                                   fcm_error *error) {
+    Mirror &mirror = Mirror::instance();
+    mirror.send();
+    const auto from = twins_of(mirror, exponents, parts);
+    const fcm_status status = settled(
+        context,
+        fcm_mean_combine(context, parts, n, exponents == nullptr ? nullptr : from.data(), mirror.twin(to), error), error);
+    mirror.receive();
+    return status;
+}
+inline fcm_status mirrored_finish(fcm_context *context, int64_t parts, int64_t n, int64_t terms, double total,
+                                  const int64_t *const *sums, const uint8_t *exponents, int64_t target_count,
+                                  float *const *targets, fcm_error *error) {
+    Mirror &mirror = Mirror::instance();
+    mirror.send();
+    const auto from = twins_of(mirror, sums, parts);
+    const auto to = twins_of(mirror, targets, target_count);
+    const fcm_status status = settled(
+        context,
+        fcm_mean_finish(context, parts, n, terms, total, sums == nullptr ? nullptr : from.data(), mirror.twin(exponents),
+                        target_count, targets == nullptr ? nullptr : to.data(), error),
+        error);
+    mirror.receive();
+    return status;
+}
+inline fcm_status mirrored_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms,
+                                const float *const *rows, int64_t target_count, float *const *targets, fcm_error *error) {
+    Mirror &mirror = Mirror::instance();
+    mirror.send();
+    const auto from = twins_of(mirror, rows, clients);
+    const auto to = twins_of(mirror, targets, target_count);
+    const fcm_status status = settled(
+        context,
+        fcm_average_rows(context, clients, n, weights, terms, rows == nullptr ? nullptr : from.data(), target_count,
+                         targets == nullptr ? nullptr : to.data(), error),
+        error);
+    mirror.receive();
+    return status;
+}
+
 template <class T>
 struct MirrorAllocator {
     using value_type = T;
@@ -193,6 +242,13 @@ struct MirrorAllocator {
 #define fcm_top_k(...) mirrored(::fcm_top_k, __VA_ARGS__)
 #define fcm_average(context, clients, n, weights, ...) \
     mirrored(::fcm_average, context, clients, n, on_host(weights), __VA_ARGS__)
+#define fcm_average_rows(...) mirrored_rows(__VA_ARGS__)
+#define fcm_mean_exponents(context, clients, n, weights, ...) \
+    mirrored(::fcm_mean_exponents, context, clients, n, on_host(weights), __VA_ARGS__)
+#define fcm_mean_sums(context, clients, n, weights, ...) \
+    mirrored(::fcm_mean_sums, context, clients, n, on_host(weights), __VA_ARGS__)
+#define fcm_mean_combine(...) mirrored_combine(__VA_ARGS__)
+#define fcm_mean_finish(...) mirrored_finish(__VA_ARGS__)
 #define fcm_all_finite(...) mirrored(::fcm_all_finite, __VA_ARGS__)
 #define fcm_newton_schulz(...) mirrored_schulz(__VA_ARGS__)
 #define fcm_vector_steps(...) mirrored_steps(__VA_ARGS__)

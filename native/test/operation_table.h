@@ -179,6 +179,12 @@ class Results {
         CHECK(std::fabs(got - wanted) <= 1e-12 * wanted, "%s, %s %ld: %.17g, wanted %.17g", where_.c_str(),
               after.operands()[operand].name, long(j), got, wanted);
     }
+    void whole(size_t operand, int64_t j, uint64_t wanted) {
+        uint64_t got;
+        std::memcpy(&got, after.bytes(operand).data() + j * 8, sizeof got);
+        CHECK(got == wanted, "%s, %s, element %ld: %ld, wanted %ld", where_.c_str(), after.operands()[operand].name, long(j),
+              long(got), long(wanted));
+    }
     void require(bool condition, const char *words, int64_t client) {
         CHECK(condition, "%s, client %ld: %s", where_.c_str(), long(client), words);
     }
@@ -289,6 +295,45 @@ inline const std::vector<double> &schulz_coefficients() {
         return all;
     }();
     return five;
+}
+
+// ---- Means ----
+
+// As many terms as there are clients, and as many as there can be.
+inline std::vector<Parameters> mean_terms(const Size &size) {
+    const int64_t fewest = std::min(std::max<int64_t>(size.clients, 1), FCM_MOST_TERMS);
+    return {{static_cast<long double>(fewest)}, {FCM_MOST_TERMS}};
+}
+const Parameters kNoTerms = {0, -1, INT64_MIN, FCM_MOST_TERMS + 1, INT64_MAX};
+
+inline Operand mean_weights(const Size &size) { return optional(on_host(numbers("weights", size.clients, Use::kRead))); }
+
+// Weights, if there are any, are in (0, 1]. A client of weight 0 may hold anything; others have NaN and Inf in a few elements.
+inline void set_terms(Data &data, size_t x, int weights) {
+    const Size &size = data.size();
+    for (int64_t j = 13; j < size.n; j += 97) {
+        data.floats(x, j % size.clients)[j] = static_cast<float>(j % 2 == 0 ? kNan : -kInfinity);
+    }
+    for (int64_t j = 5; j < size.n; j += 31) {  // far from the others
+        data.floats(x, j % size.clients)[j] *= j % 2 == 0 ? 0x1p100f : 0x1p-140f;
+    }
+    if (weights < 0) return;
+    double *weight = data.doubles(static_cast<size_t>(weights));
+    for (int64_t k = 0; k < size.clients; ++k) weight[k] = std::min(weight[k], 1.0);
+    if (size.clients < 2) return;
+    const int64_t silent = size.clients / 2;
+    weight[silent] = 0.0;
+    for (int64_t j = 0; j < size.n; ++j) data.floats(x, silent)[j] = static_cast<float>(j % 2 == 0 ? kNan : kInfinity);
+}
+
+// The terms of element j; x holds all clients, packed.
+inline std::vector<double> terms_of(const Results &r, const float *x, const double *weights, int64_t j) {
+    std::vector<double> terms;
+    for (int64_t k = 0; k < r.size.clients; ++k) {
+        const double weight = weights == nullptr ? 1.0 : weights[k];
+        if (weight > 0.0) terms.push_back(weight * double{x[k * r.size.n + j]});
+    }
+    return terms;
 }
 
 inline std::vector<Operation> make() {
@@ -676,43 +721,108 @@ inline std::vector<Operation> make() {
     }
     for (const bool weighted : {true, false}) {
         Operation op{};
-        op.name = "average";
-        op.settings = fixed({{}});
-        op.bad = fixed({});
+        op.name = "average";  // terms
+        op.settings = mean_terms;
+        op.bad = fixed({kNoTerms});
         op.operands = [weighted](auto, const Size &s, auto &) {
             std::vector<Operand> operands{out("x", s.n)};
-            if (weighted) operands.push_back(optional(on_host(numbers("weights", s.clients, Use::kRead))));
+            if (weighted) operands.push_back(mean_weights(s));
             return operands;
         };
-        op.call = [](fcm_context *c, const Size &s, const Parameters &, const Placement &at, fcm_error *e) {
-            return fcm_average(c, s.clients, s.n, at.doubles(1), at.floats(0), at.stride[0], e);
+        op.call = [](fcm_context *c, const Size &s, const Parameters &p, const Placement &at, fcm_error *e) {
+            return fcm_average(c, s.clients, s.n, at.doubles(1), whole(p[0]), at.floats(0), at.stride[0], e);
         };
-        op.prepare = [weighted](Data &data, const Parameters &) {  // a client with weight 0 may hold anything
-            if (!weighted || data.size().clients < 2) return;
-            const int64_t silent = data.size().clients / 2;
-            data.doubles(1)[silent] = 0.0;
-            for (int64_t j = 0; j < data.size().n; ++j) {
-                data.floats(0, silent)[j] = static_cast<float>(j % 2 == 0 ? kNan : kInfinity);
-            }
-        };
+        op.prepare = [weighted](Data &data, const Parameters &) { set_terms(data, 0, weighted ? 1 : -1); };
         op.reference = [weighted](Results &r, int64_t k) {
-            const auto weight = [&](int64_t i) { return weighted ? r.before.doubles(1)[i] : 1.0; };
             const float *x = r.before.floats(0, 0);
             const float *first = r.after.floats(0, 0);
+            const int bits = reference::mean_bits(whole(r.p[0]));
             double total = 0.0;
-            for (int64_t i = 0; i < r.size.clients; ++i) total += weight(i);
+            for (int64_t i = 0; i < r.size.clients; ++i) total += weighted ? r.before.doubles(1)[i] : 1.0;
             for (int64_t j = 0; j < r.size.n; ++j) {
                 if (k > 0) {
                     r.same(0, k, j, first[j]);
                     continue;
                 }
+                const auto terms = terms_of(r, x, weighted ? r.before.doubles(1) : nullptr, j);
+                const float wanted = reference::mean_of(terms, bits, total);
+                r.same(0, k, j, wanted);
+                if (!std::isfinite(wanted)) continue;
                 Number mean;
-                for (int64_t i = 0; i < r.size.clients; ++i) {
-                    if (weight(i) > 0.0) mean.add(weight(i) * double{x[i * r.size.n + j]} / total);
-                }
+                for (const double term : terms) mean.add(term / total);
                 r.near(0, k, j, reference::rounded_once(mean), 1.01);
             }
         };
+        op.slow = true;
+        all.push_back(op);
+    }
+    for (const bool weighted : {true, false}) {
+        Operation op{};
+        op.name = "mean_exponents";
+        op.settings = fixed({{}});
+        op.bad = fixed({});
+        op.operands = [weighted](auto, const Size &s, auto &) {
+            std::vector<Operand> operands{in("x", s.n), {"exponents", s.n, Use::kWritten, false, 1}};
+            if (weighted) operands.push_back(mean_weights(s));
+            return operands;
+        };
+        op.call = [](fcm_context *c, const Size &s, const Parameters &, const Placement &at, fcm_error *e) {
+            return fcm_mean_exponents(c, s.clients, s.n, at.doubles(2), at.floats(0), at.stride[0], at.bytes(1), e);
+        };
+        op.prepare = [weighted](Data &data, const Parameters &) { set_terms(data, 0, weighted ? 2 : -1); };
+        op.reference = [weighted](Results &r, int64_t k) {
+            if (k > 0) return;
+            for (int64_t j = 0; j < r.size.n; ++j) {
+                uint8_t wanted = 0;
+                for (const double term : terms_of(r, r.before.floats(0, 0), weighted ? r.before.doubles(2) : nullptr, j)) {
+                    wanted = std::max(wanted, reference::mean_exponent(term));
+                }
+                r.byte(1, 0, j, wanted);
+            }
+        };
+        all.push_back(op);
+    }
+    for (const bool weighted : {true, false}) {
+        Operation op{};
+        op.name = "mean_sums";  // terms
+        op.settings = mean_terms;
+        op.bad = fixed({kNoTerms});
+        op.operands = [weighted](auto, const Size &s, auto &) {
+            std::vector<Operand> operands{
+                {"exponents", s.n, Use::kRead, false, 1}, in("x", s.n), numbers("sums", s.n, Use::kWritten)};
+            if (weighted) operands.push_back(mean_weights(s));
+            return operands;
+        };
+        op.call = [](fcm_context *c, const Size &s, const Parameters &p, const Placement &at, fcm_error *e) {
+            return fcm_mean_sums(c, s.clients, s.n, at.doubles(3), whole(p[0]), at.floats(1), at.stride[1], at.bytes(0),
+                                 static_cast<int64_t *>(at.at[2]), e);
+        };
+        op.prepare = [weighted](Data &data, const Parameters &) {  // elsewhere are larger terms
+            set_terms(data, 1, weighted ? 3 : -1);
+            for (int64_t j = 0; j < data.size().n; ++j) {
+                uint8_t exponent = 0;
+                for (int64_t k = 0; k < data.size().clients; ++k) {
+                    const double weight = weighted ? data.doubles(3)[k] : 1.0;
+                    if (weight == 0.0) continue;
+                    exponent = std::max(exponent, reference::mean_exponent(weight * double{data.floats(1, k)[j]}));
+                }
+                const int larger = exponent + static_cast<int>(j % 3) * 20;
+                data.bytes(0)[static_cast<size_t>(j)] = static_cast<char>(std::min(larger, 255));
+            }
+        };
+        op.reference = [weighted](Results &r, int64_t k) {
+            if (k > 0) return;
+            const int bits = reference::mean_bits(whole(r.p[0]));
+            for (int64_t j = 0; j < r.size.n; ++j) {
+                const auto exponent = static_cast<uint8_t>(r.before.bytes(0)[static_cast<size_t>(j)]);
+                uint64_t wanted = 0;
+                for (const double term : terms_of(r, r.before.floats(1, 0), weighted ? r.before.doubles(3) : nullptr, j)) {
+                    wanted += reference::mean_term(term, exponent, bits);
+                }
+                r.whole(2, j, wanted);
+            }
+        };
+        op.slow = true;
         all.push_back(op);
     }
     {

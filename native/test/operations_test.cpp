@@ -73,6 +73,7 @@ void matches_its_reference(const Operation &operation) {
         Device device(2, isa);
         size_t number = 0;
         for (const int64_t n : {1, 7, 63, 64, 65, 1000, 16384, 16385, 40000}) {
+            if (kSanitized && (n == 16384 || n == 40000)) continue;  // 16385 has two pieces, too
             for (const int64_t clients : {1, 2, 5, 17}) {
                 for (const int64_t gap : {0, 3}) {
                     ++number;
@@ -116,9 +117,11 @@ const bool kAdded = table::add_tests(matches_its_reference);
 }  // namespace
 
 // Results are bit-identical for any number of threads, and for every instruction set for which the header guarantees it.
-// Seven pieces with an incomplete last one; and one client, whose pieces are distributed over the threads.
+// Seven pieces with an incomplete last one, under a sanitizer three; and one client, whose pieces are distributed over the
+// threads.
 TEST(every_operation_gives_the_same_bits) {
-    for (const Size &size : {Size{5, 100003}, Size{1, 100003}}) {
+    constexpr int64_t kLength = kSanitized ? 36007 : 100003;
+    for (const Size &size : {Size{5, kLength}, Size{1, kLength}}) {
         for (const Operation &operation : operations()) {
             const auto all = operation.settings(size);
             for (size_t i = 0; i < std::min<size_t>(2, all.size()); ++i) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -45,6 +46,40 @@ inline Number step(double step, float m, float w) {
 // Computed in double and rounded to float once: an error of one u of the value. The error of double, about 2^-53 of the
 // terms, is 1e-7 u of them.
 inline Number rounded_once(const Number &exact) { return {exact.value, std::fabs(exact.value) + 1e-7 * exact.size}; }
+
+// Means as fedcomuon.h defines them, with the functions of the C library.
+
+inline int mean_bits(int64_t terms) {
+    int bits = 62;
+    for (int64_t most = 1; most < terms; most *= 2) --bits;
+    return bits;
+}
+
+inline uint8_t mean_exponent(double term) {
+    const auto rounded = static_cast<float>(term);
+    if (!std::isfinite(rounded)) return 255;
+    return static_cast<uint8_t>(std::max(std::ilogb(std::max(std::fabs(rounded), 0x1p-149f)) + 127, 0));
+}
+
+// The sum of a client's term; those of several clients are added modulo 2^64.
+inline uint64_t mean_term(double term, uint8_t exponent, int bits) {
+    if (exponent == 255) return 0;
+    return static_cast<uint64_t>(std::llrint(std::ldexp(static_cast<long double>(term), bits - (exponent - 126))));
+}
+
+inline float finished_mean(uint64_t sum, uint8_t exponent, int bits, double total) {
+    if (exponent == 255) return std::numeric_limits<float>::quiet_NaN();
+    return static_cast<float>(std::ldexp(static_cast<double>(static_cast<int64_t>(sum)), exponent - 126 - bits) / total);
+}
+
+// One element of a mean, from the terms of all clients with positive weights.
+inline float mean_of(const std::vector<double> &terms, int bits, double total) {
+    uint8_t exponent = 0;
+    for (const double term : terms) exponent = std::max(exponent, mean_exponent(term));
+    uint64_t sum = 0;
+    for (const double term : terms) sum += mean_term(term, exponent, bits);
+    return finished_mean(sum, exponent, bits, total);
+}
 
 // Indices ordered by decreasing magnitude; of equal magnitudes, the lowest index comes first.
 inline std::vector<int64_t> by_magnitude(int64_t n, const float *x) {

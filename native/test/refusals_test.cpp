@@ -124,14 +124,14 @@ TEST(bad_tables_of_rows_are_refused) {
     const std::vector<const float *> rows{x, x + n};
     const std::vector<float *> targets{x + 2 * n, x};
     const auto call = [&](int64_t clients, int64_t length, const double *weights, const std::vector<const float *> &from,
-                          int64_t count, const std::vector<float *> &to) {
+                          int64_t count, const std::vector<float *> &to, int64_t terms = 2) {
         return [=, &device](fcm_error *e) {
-            return fcm_average_rows(device, clients, length, weights, from.empty() ? nullptr : from.data(), count,
+            return fcm_average_rows(device, clients, length, weights, terms, from.empty() ? nullptr : from.data(), count,
                                     to.empty() ? nullptr : to.data(), e);
         };
     };
-    refuse("no context", [&](fcm_error *e) { return fcm_average_rows(nullptr, 2, n, nullptr, rows.data(), 2, targets.data(),
-                                                                     e); });
+    refuse("no context", [&](fcm_error *e) { return fcm_average_rows(nullptr, 2, n, nullptr, 2, rows.data(), 2,
+                                                                     targets.data(), e); });
     refuse("no rows", call(2, n, nullptr, {}, 2, targets));
     refuse("no targets", call(2, n, nullptr, rows, 2, {}));
     refuse("a null row", call(2, n, nullptr, {x, nullptr}, 2, targets));
@@ -145,8 +145,11 @@ TEST(bad_tables_of_rows_are_refused) {
     refuse("targets < 0", call(2, n, nullptr, rows, -1, targets));
     refuse("n < 0", call(2, -1, nullptr, rows, 2, targets));
     refuse("too many elements", call(2, INT64_MAX / 3, nullptr, rows, 1, targets));
-    for (const auto &bad : {std::vector<double>{1.0, -1.0}, {0.0, 0.0}, {1.0, double{kNaN}}, {double{kInf}, 1.0}}) {
+    for (const auto &bad : {std::vector<double>{1.0, -1.0}, {0.0, 0.0}, {1.0, double{kNaN}}, {double{kInf}, 1.0}, {1.5, 1.0}}) {
         refuse("bad weights", call(2, n, bad.data(), rows, 2, targets));
+    }
+    for (const int64_t terms : {int64_t{1}, int64_t{0}, int64_t{-1}, FCM_MOST_TERMS + 1}) {
+        refuse("bad terms", call(2, n, nullptr, rows, 2, targets, terms));
     }
     for (const auto &empty : {call(0, n, nullptr, {}, 2, {}), call(2, n, nullptr, {}, 0, {}), call(2, 0, nullptr, {}, 2, {})}) {
         CHECK(empty(nullptr) == FCM_OK && memory == before, "an empty call");
@@ -154,6 +157,83 @@ TEST(bad_tables_of_rows_are_refused) {
 #if !defined(FCM_TEST_KIND)  // where these addresses, which nothing has followed so far, are those of the device
     CHECK(call(2, n, nullptr, rows, 2, targets)(nullptr) == FCM_OK, "a good one");
 #endif
+}
+
+TEST(bad_tables_of_means_are_refused) {
+    Device device;
+    constexpr int64_t n = 8;
+    Vector<uint8_t> bytes(64, 3);
+    Vector<int64_t> longs(64, 5);
+    Vector<float> floats(64, 1.0f);
+    const auto bytes_before = bytes;
+    const auto floats_before = floats;
+    const auto refuse = [&](const char *function, const char *what, auto call) {
+        refused(FCM_INVALID_ARGUMENT, function, what, call);
+        CHECK(bytes == bytes_before && floats == floats_before, "%s, %s: something was written", function, what);
+    };
+    uint8_t *const b = bytes.data();
+    const std::vector<const uint8_t *> parts{b, b + n};
+    const auto combine = [&](int64_t count, int64_t length, const std::vector<const uint8_t *> &from, uint8_t *to) {
+        return [=, &device](fcm_error *e) {
+            return fcm_mean_combine(device, count, length, from.empty() ? nullptr : from.data(), to, e);
+        };
+    };
+    const char *function = "fcm_mean_combine";
+    refuse(function, "no context",
+           [&](fcm_error *e) { return fcm_mean_combine(nullptr, 2, n, parts.data(), b + 2 * n, e); });
+    refuse(function, "no table", combine(2, n, {}, b + 2 * n));
+    refuse(function, "a null part", combine(2, n, {b, nullptr}, b + 2 * n));
+    refuse(function, "null", combine(2, n, parts, nullptr));
+    refuse(function, "an overlap", combine(2, n, parts, b + 1));
+    refuse(function, "an overlap at the end", combine(2, n, parts, b + 2 * n - 1));
+    refuse(function, "no parts", combine(0, n, parts, b + 2 * n));
+    refuse(function, "parts < 0", combine(-1, n, parts, b + 2 * n));
+    refuse(function, "n < 0", combine(2, -1, parts, b + 2 * n));
+    refuse(function, "too many elements", combine(2, INT64_MAX, parts, b + 2 * n));
+    CHECK(combine(2, 0, {}, nullptr)(nullptr) == FCM_OK && bytes == bytes_before, "an empty call");
+    CHECK(combine(2, n, parts, b + n)(nullptr) == FCM_OK, "in place");
+
+    function = "fcm_mean_finish";
+    int64_t *const s = longs.data();
+    float *const x = floats.data();
+    const std::vector<const int64_t *> sums{s, s + n};
+    const std::vector<float *> targets{x, x + n};
+    const auto finish = [&](int64_t count, int64_t length, int64_t terms, double total,
+                            const std::vector<const int64_t *> &from, const uint8_t *exponents, int64_t target_count,
+                            const std::vector<float *> &to) {
+        return [=, &device](fcm_error *e) {
+            return fcm_mean_finish(device, count, length, terms, total, from.empty() ? nullptr : from.data(), exponents,
+                                   target_count, to.empty() ? nullptr : to.data(), e);
+        };
+    };
+    refuse(function, "no context", [&](fcm_error *e) {
+        return fcm_mean_finish(nullptr, 2, n, 2, 2.0, sums.data(), b, 2, targets.data(), e);
+    });
+    refuse(function, "no sums", finish(2, n, 2, 2.0, {}, b, 2, targets));
+    refuse(function, "null sums", finish(2, n, 2, 2.0, {s, nullptr}, b, 2, targets));
+    refuse(function, "sums between elements",
+           finish(2, n, 2, 2.0, {s, reinterpret_cast<int64_t *>(reinterpret_cast<char *>(s) + 4)}, b, 2, targets));
+    refuse(function, "no exponents", finish(2, n, 2, 2.0, sums, nullptr, 2, targets));
+    refuse(function, "no targets", finish(2, n, 2, 2.0, sums, b, 2, {}));
+    refuse(function, "a null target", finish(2, n, 2, 2.0, sums, b, 2, {x, nullptr}));
+    refuse(function, "targets that overlap", finish(2, n, 2, 2.0, sums, b, 2, {x, x + n - 1}));
+    refuse(function, "a target on sums", finish(2, n, 2, 2.0, sums, b, 1, {reinterpret_cast<float *>(s + n)}));
+    refuse(function, "a target on exponents", finish(2, n, 2, 2.0, sums, b, 1, {reinterpret_cast<float *>(b)}));
+    refuse(function, "no parts", finish(0, n, 2, 2.0, sums, b, 2, targets));
+    refuse(function, "parts < 0", finish(-1, n, 2, 2.0, sums, b, 2, targets));
+    refuse(function, "targets < 0", finish(2, n, 2, 2.0, sums, b, -1, targets));
+    refuse(function, "n < 0", finish(2, -1, 2, 2.0, sums, b, 2, targets));
+    refuse(function, "too many elements", finish(2, INT64_MAX / 3, 2, 2.0, sums, b, 2, targets));
+    for (const int64_t terms : {int64_t{0}, int64_t{-1}, FCM_MOST_TERMS + 1}) {
+        refuse(function, "bad terms", finish(2, n, terms, 2.0, sums, b, 2, targets));
+    }
+    for (const double total : {0.0, -1.0, double{kNaN}, double{kInf}}) {
+        refuse(function, "a bad total", finish(2, n, 2, total, sums, b, 2, targets));
+    }
+    for (const auto &empty : {finish(2, 0, 2, 2.0, {}, nullptr, 2, {}), finish(2, n, 2, 2.0, {}, nullptr, 0, {})}) {
+        CHECK(empty(nullptr) == FCM_OK && floats == floats_before, "an empty call");
+    }
+    CHECK(finish(2, n, 2, 2.0, sums, b, 2, targets)(nullptr) == FCM_OK, "a good one");
 }
 
 TEST(bad_numbers_are_refused) {
@@ -171,10 +251,29 @@ TEST(bad_numbers_are_refused) {
            [&](fcm_error *e) { return fcm_top_k(device, 2, 8, 3, y.data(), 8, y.data(), 9, e); });
     refuse("fcm_top_k", "in place with no stride",
            [&](fcm_error *e) { return fcm_top_k(device, 2, 8, 3, y.data(), 0, y.data(), 0, e); });
-    for (const auto &bad : {std::vector<double>{1.0, -1.0}, {0.0, 0.0}, {1.0, nan}, {inf, 1.0}, {1.7e308, 1.7e308}}) {
+    Vector<uint8_t> exponents(8);
+    Vector<int64_t> sums(8);
+    for (const auto &bad : {std::vector<double>{1.0, -1.0}, {0.0, 0.0}, {1.0, nan}, {inf, 1.0}, {1.0, 1.0 + 0x1p-52}}) {
         refuse("fcm_average", "bad weights",
-               [&](fcm_error *e) { return fcm_average(device, 2, 8, bad.data(), y.data(), 8, e); });
+               [&](fcm_error *e) { return fcm_average(device, 2, 8, bad.data(), 2, y.data(), 8, e); });
+        if (bad[0] == 0.0) continue;  // they may be 0 where others have the terms
+        refuse("fcm_mean_exponents", "bad weights", [&](fcm_error *e) {
+            return fcm_mean_exponents(device, 2, 8, bad.data(), x.data(), 8, exponents.data(), e);
+        });
+        refuse("fcm_mean_sums", "bad weights", [&](fcm_error *e) {
+            return fcm_mean_sums(device, 2, 8, bad.data(), 2, x.data(), 8, exponents.data(), sums.data(), e);
+        });
     }
+    for (const int64_t few : {1, 0}) {
+        refuse("fcm_average", "fewer terms than clients",
+               [&](fcm_error *e) { return fcm_average(device, 2, 8, nullptr, few, y.data(), 8, e); });
+        refuse("fcm_mean_sums", "fewer terms than clients", [&](fcm_error *e) {
+            return fcm_mean_sums(device, 2, 8, nullptr, few, x.data(), 8, exponents.data(), sums.data(), e);
+        });
+    }
+    const std::vector<double> one{1.0, 0.0};
+    Vector<float> z(32, 1.0f);
+    CHECK(fcm_average(device, 2, 8, one.data(), 1, z.data(), 8, nullptr) == FCM_OK, "a weight of 0 is no term");
     const fcm_matrix_block block{2, 4, 0, 0, 0, 1.0, 0};
     const auto schulz = [&](const double *coefficients) {
         return [=, &device, &x, &y, &workspace](fcm_error *e) {

@@ -1,4 +1,6 @@
 // Guarantees of single operations beyond the table: known results, extreme numbers and special arguments.
+#include <numeric>
+
 #include "support.h"
 
 namespace {
@@ -135,21 +137,341 @@ TEST(hundreds_of_clients) {
 
         std::vector<double> weights(static_cast<size_t>(clients));
         double total = 0.0;
-        for (size_t k = 0; k < weights.size(); ++k) total += weights[k] = k % 7 == 3 ? 0.0 : 0.5 + 0.01 * double(k);
-        CHECK(fcm_average(device, clients, kN, weights.data(), x.data(), x.stride(), &error) == FCM_OK, "%s",
+        for (size_t k = 0; k < weights.size(); ++k) total += weights[k] = k % 7 == 3 ? 0.0 : 0.1 + 0.003 * double(k);
+        CHECK(fcm_average(device, clients, kN, weights.data(), clients, x.data(), x.stride(), &error) == FCM_OK, "%s",
               words(error));
         for (int64_t j = 0; j < kN; ++j) {
-            double sum = 0.0;
+            std::vector<double> terms;
             for (int64_t k = 0; k < clients; ++k) {
-                sum += weights[static_cast<size_t>(k)] * double{before[static_cast<size_t>(k * kN + j)]};
+                const double weight = weights[static_cast<size_t>(k)];
+                if (weight > 0.0) terms.push_back(weight * double{before[static_cast<size_t>(k * kN + j)]});
             }
-            const auto mean = static_cast<float>(sum / total);
+            const float mean = reference::mean_of(terms, reference::mean_bits(clients), total);
             for (int64_t k = 0; k < clients; ++k) {
                 CHECK(x[k][j] == mean, "client %ld of %ld, element %ld: %.9g, wanted %.9g", long(k), long(clients),
                       long(j), double{x[k][j]}, double{mean});
             }
         }
         CHECK(x.guards_intact() && y.guards_intact(), "guards");
+    }
+}
+
+// ---- Means -----------------------------------------------------------------------------------------------------
+
+namespace {
+
+// More precise than every sum here needs.
+__extension__ typedef __float128 Exact;
+
+using Rows = std::vector<std::vector<float>>;
+
+size_t place(int64_t i) { return static_cast<size_t>(i); }
+
+double total_of(const std::vector<double> &weights) {
+    double total = 0.0;
+    for (const double weight : weights) total += weight;
+    return total;
+}
+
+// What all clients receive.
+std::vector<float> average(Device &device, const Rows &rows, const std::vector<double> &weights, int64_t terms) {
+    const auto clients = static_cast<int64_t>(rows.size());
+    const auto n = static_cast<int64_t>(rows[0].size());
+    Floats x(clients, n, 1, 2);
+    for (int64_t k = 0; k < clients; ++k) std::copy(rows[place(k)].begin(), rows[place(k)].end(), x[k]);
+    fcm_error error{};
+    CHECK(fcm_average(device, clients, n, weights.empty() ? nullptr : weights.data(), terms, x.data(), x.stride(), &error) ==
+              FCM_OK,
+          "%s", words(error));
+    for (int64_t k = 1; k < clients; ++k) {
+        const bool same = std::memcmp(x[k], x[0], place(n) * sizeof(float)) == 0;
+        CHECK(same, "client %ld of %ld has another mean", long(k), long(clients));
+    }
+    CHECK(x.guards_intact(), "guards");
+    return {x[0], x[0] + n};
+}
+
+// The same by the steps, with the clients of each part in a place of their own.
+std::vector<float> average_of_parts(Device &device, const Rows &rows, const std::vector<double> &weights, int64_t terms,
+                                    const std::vector<std::vector<size_t>> &parts) {
+    const auto n = static_cast<int64_t>(rows[0].size());
+    std::vector<std::unique_ptr<Floats>> values;
+    std::vector<std::unique_ptr<ByteBatch>> exponents;
+    std::vector<std::unique_ptr<Longs>> sums;
+    std::vector<std::vector<double>> own;
+    std::vector<const uint8_t *> exponents_at;
+    std::vector<const int64_t *> sums_at;
+    fcm_error error{};
+    for (const auto &part : parts) {
+        const auto clients = static_cast<int64_t>(part.size());
+        values.push_back(std::make_unique<Floats>(clients, n, 3, 1));
+        exponents.push_back(std::make_unique<ByteBatch>(1, n, 1));
+        sums.push_back(std::make_unique<Longs>(1, n));
+        own.emplace_back();
+        for (int64_t k = 0; k < clients; ++k) {
+            const size_t client = part[place(k)];
+            std::copy(rows[client].begin(), rows[client].end(), (*values.back())[k]);
+            own.back().push_back(weights.empty() ? 1.0 : weights[client]);
+        }
+        CHECK(fcm_mean_exponents(device, clients, n, weights.empty() ? nullptr : own.back().data(), values.back()->data(),
+                                 values.back()->stride(), exponents.back()->data(), &error) == FCM_OK,
+              "%s", words(error));
+        exponents_at.push_back(exponents.back()->data());
+        sums_at.push_back(sums.back()->data());
+    }
+    const auto count = static_cast<int64_t>(parts.size());
+    CHECK(fcm_mean_combine(device, count, n, exponents_at.data(), exponents[0]->data(), &error) == FCM_OK, "%s", words(error));
+    for (size_t p = 0; p < parts.size(); ++p) {
+        CHECK(fcm_mean_sums(device, static_cast<int64_t>(parts[p].size()), n, weights.empty() ? nullptr : own[p].data(), terms,
+                            values[p]->data(), values[p]->stride(), exponents[0]->data(), sums[p]->data(), &error) == FCM_OK,
+              "%s", words(error));
+        CHECK(exponents[p]->guards_intact() && sums[p]->guards_intact(), "guards");
+    }
+    Floats mean(2, n, 1, 1);
+    float *targets[] = {mean[1], mean[0]};
+    const double total = weights.empty() ? static_cast<double>(rows.size()) : total_of(weights);
+    CHECK(fcm_mean_finish(device, count, n, terms, total, sums_at.data(), exponents[0]->data(), 2, targets, &error) == FCM_OK,
+          "%s", words(error));
+    CHECK(mean.guards_intact() && std::memcmp(mean[0], mean[1], place(n) * sizeof(float)) == 0, "the targets differ");
+    return {mean[0], mean[0] + n};
+}
+
+bool same_bits(const std::vector<float> &a, const std::vector<float> &b) {
+    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+enum class Kind { kNormal, kDecades, kCancelling, kDenormal };
+constexpr Kind kKinds[] = {Kind::kNormal, Kind::kDecades, Kind::kCancelling, Kind::kDenormal};
+
+Rows values_of(Kind kind, int64_t clients, int64_t n, Random &random) {
+    Rows rows(place(clients), std::vector<float>(place(n)));
+    for (auto &row : rows) {
+        for (float &value : row) {
+            value = random.value();
+            if (kind == Kind::kDecades) value *= static_cast<float>(std::pow(10.0, 12.0 * random.uniform()));
+            if (kind == Kind::kDenormal) value *= 0x1p-140f;
+        }
+    }
+    for (int64_t k = 0; k + 1 < clients && kind == Kind::kCancelling; k += 2) {  // what is left is small
+        for (size_t j = 0; j < place(n); ++j) rows[place(k + 1)][j] = -rows[place(k)][j] * (1.0f + 0x1p-20f);
+    }
+    return rows;
+}
+
+std::vector<double> some_weights(int64_t clients, Random &random) {
+    std::vector<double> weights(place(clients));
+    for (double &weight : weights) weight = random.bits() % 5 == 0 ? 0.0 : std::fabs(random.uniform());
+    weights[place(clients / 2)] = 1.0 / 3.0;
+    return weights;
+}
+
+}  // namespace
+
+// The error of the sum is at most half a unit for each term. So the mean is the nearest float, or, if the exact one is that close
+// to the middle between two floats, one of them; only terms of very different sizes have such means here, and rarely.
+TEST(means_are_correctly_rounded) {
+    const int64_t n = kOnDevice ? 300 : 3000;
+    int64_t others = 0;
+    int64_t all = 0;
+    for (const int32_t isa : isas()) {
+        Device device(2, isa);
+        Random random(29);
+        for (const int64_t clients : {1, 2, 3, 10, 100}) {
+            for (const Kind kind : kKinds) {
+                for (const bool weighted : {false, true}) {
+                    const Rows rows = values_of(kind, clients, n, random);
+                    const auto weights = weighted ? some_weights(clients, random) : std::vector<double>{};
+                    const double total = weighted ? total_of(weights) : static_cast<double>(clients);
+                    const auto got = average(device, rows, weights, clients);
+                    for (size_t j = 0; j < place(n); ++j) {
+                        Exact sum = 0;
+                        uint8_t exponent = 0;
+                        for (size_t k = 0; k < rows.size(); ++k) {
+                            const double term = weighted ? weights[k] * double{rows[k][j]} : double{rows[k][j]};
+                            sum += static_cast<Exact>(term);
+                            exponent = std::max(exponent, reference::mean_exponent(term));
+                        }
+                        const Exact mean = sum / static_cast<Exact>(total);
+                        const auto wanted = static_cast<float>(mean);
+                        ++all;
+                        if (got[j] == wanted) continue;
+                        ++others;
+                        const double unit = std::ldexp(1.0, exponent - 126 - reference::mean_bits(clients));
+                        const double bound = static_cast<double>(clients) * unit / 2.0 / total + 0x1p-51 * std::fabs(double{wanted});
+                        const double error = std::fabs(static_cast<double>(static_cast<Exact>(got[j]) - mean));
+                        const double least = std::fabs(static_cast<double>(static_cast<Exact>(wanted) - mean));
+                        CHECK(kind == Kind::kDecades && error - least <= 2.0 * bound,
+                              "isa %d, %ld clients, kind %d, weighted %d: %.9g, wanted %.9g", isa, long(clients), int(kind),
+                              weighted, double{got[j]}, double{wanted});
+                    }
+                }
+            }
+        }
+    }
+    std::printf("%ld of %ld means are the other one of two floats\n", long(others), long(all));
+    CHECK(others * 10000 < all, "%ld of %ld means are not the nearest float", long(others), long(all));
+}
+
+// Parts of one client and of many, in any order, some of them with no term at all.
+TEST(any_grouping_of_clients_gives_the_same_mean) {
+    constexpr int64_t kClients = 23;
+    const int64_t n = kOnDevice ? 130 : 5003;
+    Random random(31);
+    for (const Kind kind : kKinds) {
+        for (const bool weighted : {false, true}) {
+            Rows rows = values_of(kind, kClients, n, random);
+            rows[5][7] = kInf;
+            rows[6][7] = -kInf;
+            rows[11][100] = kNaN;
+            auto weights = weighted ? some_weights(kClients, random) : std::vector<double>{};
+            if (weighted) {
+                weights[3] = 0.0;
+                rows[3][60] = kNaN;
+            }
+            for (const int64_t terms : {kClients, int64_t{1000}, FCM_MOST_TERMS}) {
+                std::vector<float> expected;
+                for (const int32_t isa : isas()) {
+                    for (const int32_t threads : {1, 2, 4}) {
+                        if (kOnDevice && threads > 1) continue;  // a GPU has its own
+                        Device device(threads, isa);
+                        const auto all = average(device, rows, weights, terms);
+                        if (expected.empty()) expected = all;
+                        CHECK(same_bits(all, expected), "isa %d, %d threads: another mean", isa, threads);
+                    }
+                }
+                for (int round = 0; round < (kOnDevice ? 3 : 6); ++round) {
+                    Device device(1 + round % 3, isas()[static_cast<size_t>(round) % isas().size()]);
+                    std::vector<std::vector<size_t>> parts(static_cast<size_t>(1 + round * 3));
+                    std::vector<size_t> order(kClients);
+                    std::iota(order.begin(), order.end(), size_t{0});
+                    for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.bits() % i]);
+                    for (size_t i = 0; i < order.size(); ++i) {
+                        parts[i < parts.size() ? i : random.bits() % parts.size()].push_back(order[i]);
+                    }
+                    CHECK(same_bits(average_of_parts(device, rows, weights, terms, parts), expected),
+                          "round %d, kind %d, weighted %d, %ld terms: another mean", round, int(kind), weighted, long(terms));
+                }
+            }
+        }
+    }
+}
+
+TEST(means_of_special_numbers) {
+    constexpr float kMax = std::numeric_limits<float>::max();
+    constexpr float kLeast = 0x1p-149f;
+    struct Case {
+        std::vector<float> values;
+        float mean;
+    };
+    const std::vector<Case> cases = {
+        {{0.0f, 0.0f, 0.0f}, 0.0f},
+        {{-0.0f, -0.0f, -0.0f}, 0.0f},  // the sum of integers has no sign
+        {{kMax, kMax, kMax}, kMax},
+        {{-kMax, kMax, -kMax}, -kMax / 3.0f},
+        {{kLeast, kLeast, kLeast}, kLeast},
+        {{kLeast, 0.0f, 0.0f}, 0.0f},
+        {{kLeast, kLeast, 0.0f}, kLeast},
+        {{kLeast, 0x1p-126f, -0x1p-126f}, 0.0f},
+        {{0x1p-126f, 0x1p-126f, 0x1p-127f}, 0x1.aaaaacp-127f},
+        {{1.0f, -1.0f, 3 * kLeast}, 0.0f},  // 2^-148 is less than a unit beside 1
+        {{kInf, 1.0f, 1.0f}, kNaN},
+        {{1.0f, 1.0f, -kInf}, kNaN},
+        {{1.0f, kNaN, 1.0f}, kNaN},
+        {{kInf, 1.0f, kInf}, kNaN},
+        {{1.0f, 2.0f, 3.0f}, 2.0f},
+        {{0.5f, 0.5f, 0.5f}, 0.5f},
+    };
+    Rows rows(3, std::vector<float>(cases.size()));
+    std::vector<float> wanted;
+    for (size_t j = 0; j < cases.size(); ++j) {
+        for (size_t k = 0; k < 3; ++k) rows[k][j] = cases[j].values[k];
+        wanted.push_back(cases[j].mean);
+    }
+    for (const int32_t isa : isas()) {
+        Device device(2, isa);
+        for (const int64_t terms : {int64_t{3}, int64_t{4}, FCM_MOST_TERMS}) {
+            const auto got = average(device, rows, {}, terms);
+            for (size_t j = 0; j < cases.size(); ++j) {
+                CHECK(std::memcmp(&got[j], &wanted[j], sizeof(float)) == 0, "isa %d, %ld terms, case %zu: %.9g, wanted %.9g",
+                      isa, long(terms), j, double{got[j]}, double{wanted[j]});
+            }
+        }
+    }
+}
+
+// Every exponent and sign, with a full mantissa: a mean of one is the number itself, and -0 becomes 0.
+TEST(the_mean_of_one_is_itself) {
+    std::vector<float> values;
+    for (uint32_t high = 0; high < 0x7f8u * 2; ++high) {
+        for (const uint32_t low : {0u, 1u, 0x7ffffu, 0xfffffu}) {
+            const uint32_t bits = (high & 1u) << 31 | (high >> 1) << 20 | low;
+            float value;
+            std::memcpy(&value, &bits, sizeof value);
+            values.push_back(value);
+        }
+    }
+    for (const int32_t isa : isas()) {
+        Device device(1, isa);
+        for (const int64_t terms : {int64_t{1}, FCM_MOST_TERMS}) {
+            const auto got = average(device, {values}, {}, terms);
+            for (size_t j = 0; j < values.size(); ++j) {
+                const float wanted = values[j] == 0.0f ? 0.0f : values[j];
+                CHECK(std::memcmp(&got[j], &wanted, sizeof wanted) == 0, "isa %d: %.9g became %.9g", isa, double{wanted},
+                      double{got[j]});
+            }
+        }
+    }
+}
+
+// The largest sum there is: 2^20 terms of 2^42 less one unit of a float.
+TEST(means_of_a_million_clients) {
+    const int64_t clients = kOnDevice ? int64_t{1} << 14 : FCM_MOST_TERMS;
+    constexpr int64_t n = 3;
+    for (const int32_t isa : isas()) {
+        Device device(2, isa);
+        Floats x(clients, n);
+        constexpr float kMax = std::numeric_limits<float>::max();
+        double sum = 0.0;
+        for (int64_t k = 0; k < clients; ++k) {
+            x[k][0] = kMax;
+            x[k][1] = k % 4 == 3 ? kMax : -kMax;
+            x[k][2] = static_cast<float>(k);
+            sum += static_cast<double>(k);
+        }
+        fcm_error error{};
+        CHECK(fcm_average(device, clients, n, nullptr, FCM_MOST_TERMS, x.data(), n, &error) == FCM_OK, "%s", words(error));
+        for (const int64_t k : {int64_t{0}, clients - 1}) {
+            CHECK(x[k][0] == kMax && x[k][1] == -kMax / 2 && x[k][2] == static_cast<float>(sum / static_cast<double>(clients)),
+                  "isa %d: %g, %g, %g", isa, double{x[k][0]}, double{x[k][1]}, double{x[k][2]});
+        }
+    }
+}
+
+// Rows and targets anywhere have the bits of a batch; a row of weight 0 need not be readable.
+TEST(means_of_rows_anywhere_have_the_same_bits) {
+    constexpr int64_t kClients = 11;
+    const int64_t n = kOnDevice ? 130 : 9001;
+    Random random(37);
+    const Rows rows = values_of(Kind::kNormal, kClients, n, random);
+    for (const bool weighted : {false, true}) {
+        const auto weights = weighted ? some_weights(kClients, random) : std::vector<double>{};
+        for (const int32_t isa : isas()) {
+            Device device(2, isa);
+            const auto expected = average(device, rows, weights, kClients);
+            Floats x(kClients, n, 2, 3), y(2, n, 1, 1);
+            std::vector<const float *> from;
+            for (int64_t k = 0; k < kClients; ++k) {
+                std::copy(rows[place(k)].begin(), rows[place(k)].end(), x[k]);
+                from.push_back(x[k]);
+            }
+            float *to[] = {y[1], x[4], y[0]};
+            fcm_error error{};
+            CHECK(fcm_average_rows(device, kClients, n, weighted ? weights.data() : nullptr, kClients, from.data(), 3, to,
+                                   &error) == FCM_OK,
+                  "%s", words(error));
+            for (const float *target : to) CHECK(same_bits({target, target + n}, expected), "isa %d: another mean", isa);
+            CHECK(std::equal(rows[3].begin(), rows[3].end(), x[3]) && x.guards_intact() && y.guards_intact(), "guards");
+        }
     }
 }
 

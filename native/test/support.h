@@ -74,9 +74,13 @@ inline std::vector<int32_t> isas() {
     if (kOnDevice) return {FCM_ISA_AUTO};
     fcm_device_info info{};
     CHECK(fcm_device_describe(0, &info, nullptr) == FCM_OK, "the CPU cannot be described");
+#if defined(__SANITIZE_THREAD__)
+    return {info.isa};  // threads share the same data with every instruction set
+#else
     std::vector<int32_t> all;
     for (int32_t isa = FCM_ISA_BASELINE; isa <= info.isa; ++isa) all.push_back(isa);
     return all;
+#endif
 }
 
 // Numbers of mixed signs over eight powers of two, so that no term of a sum dominates all others.
@@ -212,6 +216,7 @@ class Batch {
 using Floats = Batch<float>;
 using Doubles = Batch<double>;
 using ByteBatch = Batch<uint8_t>;
+using Longs = Batch<int64_t>;
 
 // A workspace for the sums, with exactly the size that the library requires.
 inline std::unique_ptr<Doubles> sum_workspace(const fcm_context *context, int64_t clients, int64_t n) {

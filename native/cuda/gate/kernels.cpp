@@ -13,6 +13,8 @@ constexpr double kFloat = 4.0;
 constexpr double kDouble = 8.0;
 // The cost of a division or a square root in double, in other instructions: an approximation and its refinement.
 constexpr double kRoot = 10.0;
+// The last step of a mean: two conversions, a product and a division.
+constexpr double kMeanEnd = 3.0 + kRoot;
 
 // The elements of all clients together. LeNet with ten clients: weights 6 x 25, 16 x 150, 120 x 256, 10 x 120, and biases.
 constexpr double kLeNetElements = kClients * (150.0 + 6.0 + 2400.0 + 16.0 + 30720.0 + 120.0 + 1200.0 + 10.0);
@@ -117,10 +119,18 @@ const std::vector<Kernel> &kernels() {
         {"fcm_k_project", "project", "8 N", "0", "3 N", [](Scale s) { return each(elements(s), 8, 0, 3); }, plain},
         {"fcm_k_adaptive_step", "adaptive_step", "28 N", "0", "37 N",
          [](Scale s) { return each(elements(s), 28, 0, 17 + 2 * kRoot); }, plain},
-        {"fcm_k_average", "average", "8 N", "0", "N (3 + 11 / K)",
-         [](Scale s) { return each(elements(s), 8, 0, 3 + (1 + kRoot) / kClients); }, plain},
-        {"fcm_k_average_rows", "average_rows", "4 N (1 + 2 / K), with two GPUs", "0", "N (3 + 11 / K)",
-         [](Scale s) { return each(elements(s), 4 + 4 * kTargets / kClients, 0, 3 + (1 + kRoot) / kClients); }, plain},
+        {"fcm_k_average", "average", "8 N", "0", "13 N / K; with weights N (7 + 13 / K)",
+         [](Scale s) { return each(elements(s), 8, 0, kMeanEnd / kClients); }, plain},
+        {"fcm_k_average_rows", "average_rows", "4 N (1 + 2 / K), with two GPUs", "0", "13 N / K; with weights N (7 + 13 / K)",
+         [](Scale s) { return each(elements(s), 4 + 4 * kTargets / kClients, 0, kMeanEnd / kClients); }, plain},
+        {"fcm_k_mean_exponents", "mean_exponents", "N (4 + 1 / K)", "0", "0; with weights 3 N",
+         [](Scale s) { return each(elements(s), 4 + 1 / kClients, 0, 0); }, plain},
+        {"fcm_k_mean_sums", "mean_sums", "N (4 + 9 / K)", "0", "0; with weights 4 N",
+         [](Scale s) { return each(elements(s), 4 + 9 / kClients, 0, 0); }, plain},
+        {"fcm_k_mean_combine", "mean_combine", "3 N / K, with two GPUs", "0", "0",
+         [](Scale s) { return each(elements(s) / kClients, kTargets + 1, 0, 0); }, plain},
+        {"fcm_k_mean_finish", "mean_finish", "25 N / K, with two GPUs", "0", "13 N / K",
+         [](Scale s) { return each(elements(s) / kClients, 8 * kTargets + 1 + 4 * kTargets, 0, kMeanEnd); }, plain},
         {"fcm_k_triad", "triad", "12 N", "2 N", "0", [](Scale s) { return each(elements(s), 12, 2, 0); }, plain},
         {"fcm_k_look_for_not_finite", "all_finite, require_finite, top_k", "4 N", "0", "0",
          [](Scale s) { return each(elements(s), 4, 0, 0); }, plain},

@@ -98,7 +98,36 @@ Case average_rows(int64_t clients, int64_t n) {
         }
         started();
         fcm_error error{};
-        need(fcm_average_rows(context, clients, n, nullptr, rows.data(), clients, targets.data(), &error), error);
+        need(fcm_average_rows(context, clients, n, nullptr, clients, rows.data(), clients, targets.data(), &error), error);
+        need(fcm_synchronize(context, &error), error);
+    };
+    return c;
+}
+
+Case parts_of_a_mean(int64_t parts, int64_t n) {
+    Case c;
+    c.title = "parts of a mean, " + std::to_string(parts) + " x " + std::to_string(n);
+    c.run = [parts, n](fcm_context *context, const Started &started) {
+        std::vector<std::unique_ptr<Buffer>> buffers;
+        std::vector<const uint8_t *> exponents;
+        std::vector<const int64_t *> sums;
+        std::vector<float *> targets;
+        for (int64_t p = 0; p < parts; ++p) {
+            const std::vector<uint8_t> bytes(static_cast<size_t>(n), static_cast<uint8_t>(120 + p));
+            const std::vector<int64_t> longs(static_cast<size_t>(n), int64_t{1} << (50 + p));
+            buffers.push_back(std::make_unique<Buffer>(context, bytes.data(), n));
+            exponents.push_back(static_cast<const uint8_t *>(buffers.back()->address()));
+            buffers.push_back(std::make_unique<Buffer>(context, longs.data(), n * 8));
+            sums.push_back(static_cast<const int64_t *>(buffers.back()->address()));
+            buffers.push_back(std::make_unique<Buffer>(context, n * 4));
+            targets.push_back(buffers.back()->floats());
+        }
+        const Buffer largest(context, n);
+        auto *to = static_cast<uint8_t *>(largest.address());
+        started();
+        fcm_error error{};
+        need(fcm_mean_combine(context, parts, n, exponents.data(), to, &error), error);
+        need(fcm_mean_finish(context, parts, n, 10, 10.0, sums.data(), to, parts, targets.data(), &error), error);
         need(fcm_synchronize(context, &error), error);
     };
     return c;
@@ -161,6 +190,9 @@ std::vector<Case> all_cases() {
         all.push_back(of_table(operation, size, before == 0 ? "" : std::to_string(before + 1)));
     }
     all.push_back(average_rows(size.clients, size.n));
+    all.push_back(average_rows(10, size.n));  // the paper's clients
+    all.push_back(average_rows(20, size.n));  // more than are kept in registers
+    all.push_back(parts_of_a_mean(2, size.n));
     all.push_back(rearrange_8(128, 128));
     // Small ones, all steps in one launch; and large ones, a launch for each product, of which one step shows all.
     for (const int64_t side : {64, 96, 120, 128}) all.push_back(newton_schulz(side, side, 5));

@@ -37,7 +37,8 @@ std::vector<Limit> make_limits() {
     // Those that a step calls for every element.
     for (const char *kernel :
          {"fcm_k_ema", "fcm_k_compose", "fcm_k_project", "fcm_k_adaptive_step", "fcm_k_average", "fcm_k_average_rows",
-          "fcm_k_triad", "fcm_k_look_for_not_finite", "fcm_k_squares", "fcm_k_checked_squares", "fcm_k_vector_squares",
+          "fcm_k_mean_exponents", "fcm_k_mean_sums", "fcm_k_mean_combine", "fcm_k_mean_finish", "fcm_k_triad",
+          "fcm_k_look_for_not_finite", "fcm_k_squares", "fcm_k_checked_squares", "fcm_k_vector_squares",
           "fcm_k_vector_steps", "fcm_k_storm", "fcm_k_step", "fcm_k_normalize", "fcm_k_count_magnitudes", "fcm_k_keep",
           "fcm_k_rearrange_4", "fcm_k_rearrange_8", "fcm_k_dropout_mask", "fcm_k_schulz_norms"}) {
         all.push_back({kernel, "", Figure::coalesced, kSectors});

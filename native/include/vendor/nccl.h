@@ -19,8 +19,8 @@ enum {
     ncclRemoteError = 6,
     ncclInProgress = 7
 };
-enum { ncclSum = 0, ncclAvg = 4 };
-enum { ncclFloat32 = 7, ncclFloat64 = 8 };
+enum { ncclSum = 0, ncclMax = 2 };
+enum { ncclUint8 = 1, ncclInt64 = 4 };
 
 /* 10000 major + 100 minor + patch; needs no GPU. */
 int ncclGetVersion(int *version);
@@ -63,7 +63,10 @@ int ncclCommDestroy(void *communicator);
  */
 int ncclCommAbort(void *communicator);
 
-/* Every rank's receive becomes the sum or mean of all sends, in the library's own order; in place when they are one. */
+/*
+ * Every rank's receive becomes the sum or maximum of all sends, in the library's own order, which integers do not depend on;
+ * in place when they are one.
+ */
 int ncclAllReduce(const void *send, void *receive, unsigned long count, int type, int operation, void *communicator,
                   void *stream);
 

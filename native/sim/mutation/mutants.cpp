@@ -1,5 +1,7 @@
 #include "mutants.h"
 
+#include <utility>
+
 namespace mutation {
 namespace {
 
@@ -60,28 +62,112 @@ std::vector<Mutant> make() {
            "partial[warp] = value;\n    if (value != 0.0) __syncthreads();"}},
          "sums.cu", Engine::kSource, kSums});
 
-    // ---- The mean of rows ----
+    // ---- Means ----
+    const std::vector<std::string> kAverages = {"average", "average_of_many_clients"};
     const std::vector<std::string> kRows = {"average_of_rows_anywhere"};
+    const std::vector<std::string> kSteps = {"mean_exponents", "mean_sums", "exponents_and_sums_at_any_alignment"};
+    const std::vector<std::string> kUnits = {"terms_of_weight_one_are_rounded_like_products"};
+    const std::vector<std::string> kParts = {"parts_of_a_mean_anywhere"};
     const std::vector<std::string> kPeers = {"rows_of_several_devices_are_read_where_they_are"};
-    add({"rows-order", "mean of rows: summed from the last row to the first",
-         {{"average.h", "load<W>(row(k) + j, value);", "load<W>(row(clients - 1 - k) + j, value);"}}, "average_rows.cu",
-         Engine::kSource, kRows});
     add({"rows-listed", "mean of rows: the table of the launch is used for any number of rows",
-         {{"average_rows.cu", "clients <= kFewRows && target_count <= kFewTargets", "target_count <= kFewTargets"},
-          {"average_rows.cu", "std::copy(rows, rows + clients, table.few_rows)",
-           "std::copy(rows, rows + std::min(clients, kFewRows), table.few_rows)"},
-          {"average_rows.cu", "std::copy(weights, weights + clients, table.weights.few)",
-           "std::copy(weights, weights + std::min(clients, kFewRows), table.weights.few)"}},
-         "average_rows.cu", Engine::kSource, kRows});
+         {{"means.cu",
+           R"(if (count <= Few) {
+        std::copy(addresses, addresses + count, to.few);)",
+           R"(if (count >= 0) {
+        std::copy(addresses, addresses + std::min(count, Few), to.few);)"}},
+         "means.cu", Engine::kSource, kRows});
     add({"rows-one-target", "mean of rows: the last target is left out",
-         {{"average_rows.cu", "i < target_count; ++i", "i < target_count - 1; ++i"}}, "average_rows.cu", Engine::kSource, kRows});
-    add({"rows-weight", "mean of rows: a row of weight 0 is read",
-         {{"average.h", "if (weight == 0.0) continue;", ""}}, "average_rows.cu", Engine::kPtx, kRows});
+         {{"means.cu", "i < target_count; ++i", "i < target_count - 1; ++i"}}, "means.cu", Engine::kSource, kRows});
+    const Edit weight_read = {"means.h", "return Uniform || weight != 0.0;", "return Uniform || weight >= 0.0;"};
+    add({"rows-weight", "mean of rows: a row of weight 0 is read", {weight_read}, "means.cu", Engine::kPtx, kRows});
+    add({"mean-weight", "steps of a mean: a row of weight 0 is read", {weight_read}, "means.cu", Engine::kSource, kSteps});
     add({"rows-scratch", "mean of rows: the tables overlap in memory of the device",
-         {{"average_rows.cu", "*used += bytes;", "*used += bytes - 8;"}}, "average_rows.cu", Engine::kSource, kRows});
+         {{"means.cu", "used_ += bytes;", "used_ += bytes - 8;"}}, "means.cu", Engine::kSource, kRows});
     add({"rows-no-access", "mean of rows: the device is not given access to the others' pools",
          {{"context.cu", "check(cudaMemPoolSetAccess(pool, &access, 1), \"cudaMemPoolSetAccess\");", ""}}, "context.cu",
          Engine::kSource, kPeers});
+    add({"mean-exponent-high", "exponents: one too many",
+         {{"means.cu", "static_cast<int>(largest[i] >> kExponentShift);", "static_cast<int>(largest[i] >> kExponentShift) + 1;"}},
+         "means.cu", Engine::kSource, kSteps});
+    add({"mean-exponent-rounded", "exponents: of a weighted value, the exponent of the value",
+         {{"means.h", "Uniform ? x : static_cast<float>(weight * static_cast<double>(x))", "x"}}, "means.cu", Engine::kSource,
+         kSteps});
+    add({"mean-last-client", "mean: the exponent of the last client is left out",
+         {{"means.h", "if (k < clients) raise(", "if (k < clients - 1) raise("}}, "means.cu", Engine::kSource, kAverages});
+    add({"mean-late-clients", "mean: clients beyond those in registers have no part in the exponents",
+         {{"means.h",
+           R"(load<W>(row(k) + j, x);
+        raise(term, x);)",
+           "load<W>(row(k) + j, x);"}},
+         "means.cu", Engine::kSource, kAverages});
+    add({"mean-first-clients", "mean: clients in registers are added again",
+         {{"means.h",
+           R"(        add(Term<Uniform>::of(weights, k), held[k]);
+    }
+    for (int64_t k = kHeld;)",
+           R"(        add(Term<Uniform>::of(weights, k), held[k]);
+    }
+    for (int64_t k = 0;)"}},
+         "means.cu", Engine::kSource, kAverages});
+    add({"mean-unit", "mean: a unit of the sum is half of what it is at the end",
+         {{"means.h", "places_(bits - 24 - exponent)", "places_(bits - 23 - exponent)"}}, "means.cu", Engine::kSource,
+         kAverages});
+    add({"mean-down", "sums: integers are rounded down",
+         {{"means.h", "(2 * digits + (1u << lost) - 1u + (digits >> lost & 1u))", "(2 * digits)"}}, "means.cu", Engine::kSource,
+         kUnits});
+    add({"mean-half-up", "sums: half a unit is rounded up", {{"means.h", " - 1u + (digits >> lost & 1u))", ")"}}, "means.cu",
+         Engine::kSource, kUnits});
+    add({"mean-half-up-ptx", "the same, in the PTX", {{"means.h", " - 1u + (digits >> lost & 1u))", ")"}}, "means.cu",
+         Engine::kPtx, kUnits});
+    add({"mean-truncated", "sums: products are cut off instead of rounded",
+         {{"means.h", "__double2ll_rn(term.weight * static_cast<double>(x) * scale_)",
+           "static_cast<long long>(term.weight * static_cast<double>(x) * scale_)"}},
+         "means.cu", Engine::kSource, {"mean_sums"}});
+    add({"mean-subnormal", "sums: a subnormal number has the exponent of its field",
+         {{"means.h", "places_ + max(field, 1)", "places_ + field"}}, "means.cu", Engine::kSource, kUnits});
+    add({"mean-sum-32", "mean: added in 32 bits",
+         {{"means.h", "unsigned long long sum[W] = {};", "unsigned sum[W] = {};"}}, "means.cu", Engine::kSource, kAverages});
+    add({"mean-sum-double", "sums: added in double",
+         {{"means.cu", "sum[i] += Units<Uniform>(terms.bits, exponent[i]).of(term, x[i]);",
+           "const auto one = static_cast<long long>(Units<Uniform>(terms.bits, exponent[i]).of(term, x[i])); "
+           "const double both = static_cast<double>(static_cast<long long>(sum[i])) + static_cast<double>(one); "
+           "sum[i] = static_cast<unsigned long long>(static_cast<long long>(both));"}},
+         "means.cu", Engine::kSource, {"mean_sums"}});
+    add({"mean-terms", "sums: rounded for the clients of this device instead of all terms",
+         {{"means.cu", "MeanTerms{clients, term_bits(terms), x, x_stride}", "MeanTerms{clients, term_bits(clients), x, x_stride}"}},
+         "means.cu", Engine::kSource, {"mean_sums"}});
+    add({"mean-tail", "sums: the last element is left out",
+         {{"device.h", "for (int64_t j = first; j < n; ++j)", "for (int64_t j = first; j < n - 1; ++j)"}}, "means.cu",
+         Engine::kSource, kSteps});
+    add({"mean-sum-aligned", "sums: pairs are stored where they are not aligned",
+         {{"means.cu",
+           R"( &&
+                             is_aligned(sums, kSumPairBytes);)",
+           ";"}},
+         "means.cu", Engine::kPtx, kSteps, false, 89, true});
+    add({"mean-bad-sum", "sums: that of an element that is not finite is kept",
+         {{"means.cu", "if (exponent[i] == kNotFiniteExponent) sum[i] = 0;", ""}}, "means.cu", Engine::kSource, kSteps});
+    add({"mean-parts", "combine: the last part is left out",
+         {{"means.cu", "for (int64_t p = 1; p < parts; ++p) {", "for (int64_t p = 1; p < parts - 1; ++p) {"}}, "means.cu",
+         Engine::kSource, kParts});
+    add({"mean-parts-end", "finish: the first part is left out",
+         {{"means.cu", "for (int64_t p = 0; p < parts; ++p) add_sums", "for (int64_t p = 1; p < parts; ++p) add_sums"}},
+         "means.cu", Engine::kSource, kParts});
+    add({"mean-unsigned", "finish: the sum is taken as a number without sign",
+         {{"means.h", "static_cast<double>(static_cast<long long>(sum))", "static_cast<double>(sum)"}}, "means.cu",
+         Engine::kPtx, kParts});
+    add({"mean-nan", "finish: NaN is not propagated",
+         {{"means.h", "if (exponent == kNotFiniteExponent) return __uint_as_float(0x7fc00000u);", ""}}, "means.cu",
+         Engine::kSource, kParts});
+    for (const auto &[name, kernel] :
+         {std::pair{"average-goes-on", "for_elements(1, n, vectors != 0, fcm::AverageRows"},
+          std::pair{"combine-goes-on", "for_elements(1, n, vectors != 0, fcm::MeanCombine"},
+          std::pair{"finish-goes-on", "for_elements<fcm::kSumVector>(1, n, vectors != 0,\n"
+                                      "                                       fcm::MeanFinish"}}) {
+        const std::string call = std::string("    fcm::") + kernel;
+        add({name, "a mean goes ahead after a fault", {{"means.cu", "    if (fcm::stopped(status)) return;\n" + call, call}},
+             "means.cu", Engine::kSource, {"means_after_a_fault_write_nothing"}});
+    }
 
     // ---- Element by element ----
     add({"tail-short", "the last element of a client is left out",
@@ -89,9 +175,9 @@ std::vector<Mutant> make() {
          Engine::kSource, {"ema"}});
     add({"tail-long", "a vector may reach one element past the end",
          {{"device.h",
-           R"(if (first + 4 <= n) {
+           R"(if (first + V <= n) {
                 op)",
-           R"(if (first + 3 <= n) {
+           R"(if (first + V - 1 <= n) {
                 op)"}},
          "elementwise.cu", Engine::kSource, {"ema"}});
     add({"no-grid-stride", "a block does one task, however many there are",

@@ -4,8 +4,8 @@
 
 namespace fcm::ptx::conversion {
 
-uint64_t real_to_whole(double v, ToWhole rounding, Type to) {
-    if (v != v) return 0;
+uint64_t real_to_whole(double v, ToWhole rounding, Type from, Type to) {
+    if (v != v) return from.bits == 64 || to.bits == 64 ? 1ull << (to.bits - 1u) : 0;
     v = rounded_to_whole(v, rounding);
     if (to.kind == Kind::integer) {
         // The bounds are powers of two, which double can represent; one less than the upper bound it may not.

@@ -20,8 +20,9 @@ inline T rounded_to_whole(T v, ToWhole rounding) {
     return std::nearbyint(v);
 }
 
-// From floating point to an integer of any width: clamps to the range, and NaN becomes 0.
-uint64_t real_to_whole(double v, ToWhole rounding, Type to);
+// From floating point to an integer of any width: clamps to the range. NaN becomes 0, or with 64 bits on either side the highest
+// bit alone.
+uint64_t real_to_whole(double v, ToWhole rounding, Type from, Type to);
 
 // The other 16-bit formats and tf32, as bit patterns.
 uint64_t to_half(double v, Rounding rounding);

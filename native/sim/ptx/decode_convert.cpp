@@ -64,7 +64,7 @@ void real_to_whole(Thread &t, const Instruction &i) {
     const Style s = unpack(i.number);
     double v = read_real(t.registers[i.slot[1]], s.from);
     if (s.flush && s.from.bits == 32) v = static_cast<double>(real::flushed<true>(static_cast<float>(v)));
-    t.registers[i.slot[0]] = fill(conversion::real_to_whole(v, s.to_whole, s.to), s);
+    t.registers[i.slot[0]] = fill(conversion::real_to_whole(v, s.to_whole, s.from, s.to), s);
 }
 
 void real_to_real(Thread &t, const Instruction &i) {

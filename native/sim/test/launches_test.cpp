@@ -78,6 +78,8 @@ extern "C" __global__ void bits(int *out) {
     out[7] = fmaf(0x1.001p0f, 0x1.001p0f, -1.0f) == 0x1.0008p-11f;
     out[8] = isnan(fminf(NAN, NAN)) && fmaxf(NAN, 1.0f) == 1.0f && isfinite(1.0f) && !isfinite(INFINITY);
     out[9] = __ldg(out) == 1;
+    out[10] = __double2ll_rn(2.5) == 2 && __double2ll_rn(-3.5) == -4 && __double2ll_rn(0x1.8p61) == 0x3000000000000000ll;
+    out[11] = __double2ll_rn(0x1p63) == INT64_MAX && __double2ll_rn(-1e300) == INT64_MIN && __double2ll_rn(NAN) == INT64_MIN;
 }
 
 TEST(arguments_become_the_parameters) {
@@ -209,7 +211,7 @@ TEST(atomics_are_atomic_over_blocks) {
 
 TEST(functions_of_bits_and_numbers) {
     const Simulated machine;
-    const Array<int> output(10);
+    const Array<int> output(12);
     LAUNCH(bits, 1, 1, 0, nullptr, output.data());
     expect_no_fault("");
     const std::vector<int> out = output.values();

@@ -1,8 +1,7 @@
 // NCCL on simulated devices: the functions of vendor/nccl.h.
 //
-// Sums are computed around a ring: as in the real library, each piece of the vector starts at another rank. The order of a
-// sum is therefore not the order of the ranks, and it differs from element to element. This is why the product sums in
-// client order where results must not depend on the number of devices.
+// Vectors are reduced around a ring: as in the real library, each piece of the vector starts at another rank. So the order is
+// not that of the ranks, and it differs from element to element; sums and maxima of integers do not depend on it.
 //
 // What happens when a rank fails is that of the real library:
 //   - A communicator that does not block answers ncclInProgress until every rank has made the call, and is refused further
@@ -15,7 +14,7 @@
 //     NVIDIA/nccl#585 for processes that wait in cudaStreamSynchronize after a peer was killed.
 //   - An error that is found after the call is told by ncclCommGetAsyncError alone. Between GPUs of one machine a dead peer
 //     is not found at all: that takes a time limit of the caller. Sources: NCCL user guide, as above; NVIDIA/nccl#279.
-//   - ncclCommAbort ends the kernels of its own rank and leaves anything in their results, here NaN. Every rank has to
+//   - ncclCommAbort ends the kernels of its own rank and leaves anything in their results, here ones in all bits. Every rank has to
 //     abort its own communicator, while no other thread is in a call on it; such a call is refused here. Sources: NCCL user
 //     guide, "Fault Tolerance", "ncclCommAbort" and "Thread Safety"; NVIDIA/nccl#863 for ranks of one node.
 //   - ncclCommDestroy waits for the kernels of its rank, which may be forever.
@@ -30,9 +29,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -58,7 +57,7 @@ struct Request {
     const void *send = nullptr;
     void *receive = nullptr;
     std::size_t count = 0;
-    int type = ncclFloat32;
+    int type = ncclUint8;
     int operation = ncclSum;
     cudasim::cudaStream_t stream = nullptr;
     bool dead = false;
@@ -105,22 +104,19 @@ class Collective {
 
     // The kernel of a rank. The first does the work of all, because the streams of all have come to theirs.
     void run(std::size_t rank) {
-        const bool is_float64 = requests_.front().type == ncclFloat64;
         if (done_.load()) return;
         if (aborted_[rank].load()) {
-            is_float64 ? spoil<double>(requests_[rank]) : spoil<float>(requests_[rank]);
+            std::memset(requests_[rank].receive, 0xff, bytes_of(requests_[rank].type) * requests_[rank].count);
             return;
         }
-        is_float64 ? reduce<double>() : reduce<float>();
+        requests_.front().type == ncclInt64 ? reduce<std::uint64_t>() : reduce<std::uint8_t>();
         done_.store(true);
     }
 
-  private:
-    template <typename T>
-    static void spoil(const Request &request) {
-        std::fill_n(static_cast<T *>(request.receive), request.count, std::numeric_limits<T>::quiet_NaN());
-    }
+    static std::size_t bytes_of(int type) { return type == ncclInt64 ? 8 : 1; }
 
+  private:
+    // Sums are modulo 2^64, in which signed and unsigned integers are the same.
     template <typename T>
     void reduce() const {
         const Request &first = requests_.front();
@@ -129,11 +125,12 @@ class Collective {
         const std::size_t piece = (first.count + ranks - 1) / ranks;
         for (std::size_t i = 0; i < first.count; ++i) {
             const std::size_t start = i / piece + 1;  // piece p starts at the rank after p and ends at p
-            T sum = 0;
+            T value = 0;
             for (std::size_t step = 0; step < ranks; ++step) {
-                sum += static_cast<const T *>(requests_[(start + step) % ranks].send)[i];
+                const T next = static_cast<const T *>(requests_[(start + step) % ranks].send)[i];
+                value = first.operation == ncclMax ? std::max(value, next) : static_cast<T>(value + next);
             }
-            result[i] = first.operation == ncclAvg ? sum / static_cast<T>(ranks) : sum;
+            result[i] = value;
         }
         for (const Request &request : requests_) std::memcpy(request.receive, result.data(), first.count * sizeof(T));
     }
@@ -474,9 +471,12 @@ VENDOR_API int ncclAllReduce(const void *send, void *receive, unsigned long coun
         own->state() = ncclSystemError;
         return ncclSystemError;
     }
-    if (type != ncclFloat32 && type != ncclFloat64) return ncclInvalidArgument;
-    if (operation != ncclSum && operation != ncclAvg) return ncclInvalidArgument;
-    const std::int64_t bytes = static_cast<std::int64_t>(count) * (type == ncclFloat64 ? 8 : 4);
+    const bool known = (type == ncclInt64 && operation == ncclSum) || (type == ncclUint8 && operation == ncclMax);
+    if (!known) {
+        last_error = "the simulated library reduces bytes by maximum and 64-bit integers by sum";
+        return ncclInvalidArgument;
+    }
+    const auto bytes = static_cast<std::int64_t>(count * Collective::bytes_of(type));
     if (!is_current(__func__, device) || !belongs(__func__, stream, device) ||
         !on_device(__func__, "send", send, bytes, device) || !on_device(__func__, "receive", receive, bytes, device)) {
         last_error = "an operand is not where it must be";

@@ -185,6 +185,12 @@ inline float __uint_as_float(unsigned bits) { return detail::same_bits<float>(bi
 inline float __int_as_float(int bits) { return detail::same_bits<float>(bits); }
 inline long long __double_as_longlong(double value) { return detail::same_bits<long long>(value); }
 inline double __longlong_as_double(long long bits) { return detail::same_bits<double>(bits); }
+// To the nearest, ties to even; what is out of range becomes the bound, and NaN the lower one, as in CUDA.
+inline long long __double2ll_rn(double value) {
+    constexpr double kBound = 0x1p63;
+    if (!(value >= -kBound)) return INT64_MIN;
+    return value >= kBound ? INT64_MAX : static_cast<long long>(::nearbyint(value));
+}
 
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline int __popcll(unsigned long long bits) { return __builtin_popcountll(bits); }

@@ -40,6 +40,12 @@ CUDASIM_VECTORS(int, int, 8, 16)
 CUDASIM_VECTORS(double, double, 16, 16)
 #undef CUDASIM_VECTORS
 
+struct alignas(2) uchar2 {
+    unsigned char x, y;
+};
+struct alignas(4) uchar4 {
+    unsigned char x, y, z, w;
+};
 struct alignas(8) uint2 {
     unsigned x, y;
 };
@@ -49,6 +55,8 @@ struct alignas(16) uint4 {
 struct alignas(16) longlong2 {
     long long x, y;
 };
+inline constexpr uchar2 make_uchar2(unsigned char x, unsigned char y) { return {x, y}; }
+inline constexpr uchar4 make_uchar4(unsigned char x, unsigned char y, unsigned char z, unsigned char w) { return {x, y, z, w}; }
 inline constexpr uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 inline constexpr uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return {x, y, z}; }
 inline constexpr uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }

@@ -102,7 +102,8 @@ TEST(real_to_whole) {
                     volatile double in = v;
                     volatile double whole = std::rint(in);
                     std::fesetround(FE_TONEAREST);
-                    __int128 right = 0;
+                    __int128 right = wide || to.bits == 64 ? static_cast<__int128>(1) << (to.bits - 1) : 0;
+                    if (to.sign) right = -right;
                     if (!std::isnan(v)) {
                         if (whole >= 0x1p100) right = most(to);
                         else if (whole <= -0x1p100) right = least(to);

@@ -23,10 +23,10 @@ public class FedComuonNative extends FedComuonNative$shared {
     static final SymbolLookup SYMBOL_LOOKUP = SymbolLookup.loaderLookup()
             .or(Linker.nativeLinker().defaultLookup());
 
-    private static final int FCM_ABI_VERSION = (int)6L;
+    private static final int FCM_ABI_VERSION = (int)7L;
     /**
      * {@snippet lang=c :
-     * #define FCM_ABI_VERSION 6
+     * #define FCM_ABI_VERSION 7
      * }
      */
     public static int FCM_ABI_VERSION() {
@@ -2862,6 +2862,7 @@ public class FedComuonNative extends FedComuonNative$shared {
             FedComuonNative.C_LONG,
             FedComuonNative.C_LONG,
             FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
             FedComuonNative.C_POINTER,
             FedComuonNative.C_LONG,
             FedComuonNative.C_POINTER
@@ -2875,7 +2876,7 @@ public class FedComuonNative extends FedComuonNative$shared {
     /**
      * Function descriptor for:
      * {@snippet lang=c :
-     * fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n, const double *weights, float *x, int64_t x_stride, fcm_error *error)
+     * fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms, float *x, int64_t x_stride, fcm_error *error)
      * }
      */
     public static FunctionDescriptor fcm_average$descriptor() {
@@ -2885,7 +2886,7 @@ public class FedComuonNative extends FedComuonNative$shared {
     /**
      * Downcall method handle for:
      * {@snippet lang=c :
-     * fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n, const double *weights, float *x, int64_t x_stride, fcm_error *error)
+     * fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms, float *x, int64_t x_stride, fcm_error *error)
      * }
      */
     public static MethodHandle fcm_average$handle() {
@@ -2895,7 +2896,7 @@ public class FedComuonNative extends FedComuonNative$shared {
     /**
      * Address for:
      * {@snippet lang=c :
-     * fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n, const double *weights, float *x, int64_t x_stride, fcm_error *error)
+     * fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms, float *x, int64_t x_stride, fcm_error *error)
      * }
      */
     public static MemorySegment fcm_average$address() {
@@ -2904,16 +2905,16 @@ public class FedComuonNative extends FedComuonNative$shared {
 
     /**
      * {@snippet lang=c :
-     * fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n, const double *weights, float *x, int64_t x_stride, fcm_error *error)
+     * fcm_status fcm_average(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms, float *x, int64_t x_stride, fcm_error *error)
      * }
      */
-    public static int fcm_average(MemorySegment context, long clients, long n, MemorySegment weights, MemorySegment x, long x_stride, MemorySegment error) {
+    public static int fcm_average(MemorySegment context, long clients, long n, MemorySegment weights, long terms, MemorySegment x, long x_stride, MemorySegment error) {
         var mh$ = fcm_average.HANDLE;
         try {
             if (TRACE_DOWNCALLS) {
-                traceDowncall("fcm_average", context, clients, n, weights, x, x_stride, error);
+                traceDowncall("fcm_average", context, clients, n, weights, terms, x, x_stride, error);
             }
-            return (int)mh$.invokeExact(context, clients, n, weights, x, x_stride, error);
+            return (int)mh$.invokeExact(context, clients, n, weights, terms, x, x_stride, error);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {
@@ -2928,6 +2929,7 @@ public class FedComuonNative extends FedComuonNative$shared {
             FedComuonNative.C_LONG,
             FedComuonNative.C_LONG,
             FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
             FedComuonNative.C_POINTER,
             FedComuonNative.C_LONG,
             FedComuonNative.C_POINTER,
@@ -2942,7 +2944,7 @@ public class FedComuonNative extends FedComuonNative$shared {
     /**
      * Function descriptor for:
      * {@snippet lang=c :
-     * fcm_status fcm_average_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights, const float *const *rows, int64_t target_count, float *const *targets, fcm_error *error)
+     * fcm_status fcm_average_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms, const float *const *rows, int64_t target_count, float *const *targets, fcm_error *error)
      * }
      */
     public static FunctionDescriptor fcm_average_rows$descriptor() {
@@ -2952,7 +2954,7 @@ public class FedComuonNative extends FedComuonNative$shared {
     /**
      * Downcall method handle for:
      * {@snippet lang=c :
-     * fcm_status fcm_average_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights, const float *const *rows, int64_t target_count, float *const *targets, fcm_error *error)
+     * fcm_status fcm_average_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms, const float *const *rows, int64_t target_count, float *const *targets, fcm_error *error)
      * }
      */
     public static MethodHandle fcm_average_rows$handle() {
@@ -2962,7 +2964,7 @@ public class FedComuonNative extends FedComuonNative$shared {
     /**
      * Address for:
      * {@snippet lang=c :
-     * fcm_status fcm_average_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights, const float *const *rows, int64_t target_count, float *const *targets, fcm_error *error)
+     * fcm_status fcm_average_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms, const float *const *rows, int64_t target_count, float *const *targets, fcm_error *error)
      * }
      */
     public static MemorySegment fcm_average_rows$address() {
@@ -2971,16 +2973,286 @@ public class FedComuonNative extends FedComuonNative$shared {
 
     /**
      * {@snippet lang=c :
-     * fcm_status fcm_average_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights, const float *const *rows, int64_t target_count, float *const *targets, fcm_error *error)
+     * fcm_status fcm_average_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms, const float *const *rows, int64_t target_count, float *const *targets, fcm_error *error)
      * }
      */
-    public static int fcm_average_rows(MemorySegment context, long clients, long n, MemorySegment weights, MemorySegment rows, long target_count, MemorySegment targets, MemorySegment error) {
+    public static int fcm_average_rows(MemorySegment context, long clients, long n, MemorySegment weights, long terms, MemorySegment rows, long target_count, MemorySegment targets, MemorySegment error) {
         var mh$ = fcm_average_rows.HANDLE;
         try {
             if (TRACE_DOWNCALLS) {
-                traceDowncall("fcm_average_rows", context, clients, n, weights, rows, target_count, targets, error);
+                traceDowncall("fcm_average_rows", context, clients, n, weights, terms, rows, target_count, targets, error);
             }
-            return (int)mh$.invokeExact(context, clients, n, weights, rows, target_count, targets, error);
+            return (int)mh$.invokeExact(context, clients, n, weights, terms, rows, target_count, targets, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_mean_exponents {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_mean_exponents");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_mean_exponents(fcm_context *context, int64_t clients, int64_t n, const double *weights, const float *x, int64_t x_stride, uint8_t *exponents, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_mean_exponents$descriptor() {
+        return fcm_mean_exponents.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_mean_exponents(fcm_context *context, int64_t clients, int64_t n, const double *weights, const float *x, int64_t x_stride, uint8_t *exponents, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_mean_exponents$handle() {
+        return fcm_mean_exponents.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_mean_exponents(fcm_context *context, int64_t clients, int64_t n, const double *weights, const float *x, int64_t x_stride, uint8_t *exponents, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_mean_exponents$address() {
+        return fcm_mean_exponents.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_mean_exponents(fcm_context *context, int64_t clients, int64_t n, const double *weights, const float *x, int64_t x_stride, uint8_t *exponents, fcm_error *error)
+     * }
+     */
+    public static int fcm_mean_exponents(MemorySegment context, long clients, long n, MemorySegment weights, MemorySegment x, long x_stride, MemorySegment exponents, MemorySegment error) {
+        var mh$ = fcm_mean_exponents.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_mean_exponents", context, clients, n, weights, x, x_stride, exponents, error);
+            }
+            return (int)mh$.invokeExact(context, clients, n, weights, x, x_stride, exponents, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_mean_sums {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_mean_sums");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_mean_sums(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms, const float *x, int64_t x_stride, const uint8_t *exponents, int64_t *sums, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_mean_sums$descriptor() {
+        return fcm_mean_sums.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_mean_sums(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms, const float *x, int64_t x_stride, const uint8_t *exponents, int64_t *sums, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_mean_sums$handle() {
+        return fcm_mean_sums.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_mean_sums(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms, const float *x, int64_t x_stride, const uint8_t *exponents, int64_t *sums, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_mean_sums$address() {
+        return fcm_mean_sums.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_mean_sums(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms, const float *x, int64_t x_stride, const uint8_t *exponents, int64_t *sums, fcm_error *error)
+     * }
+     */
+    public static int fcm_mean_sums(MemorySegment context, long clients, long n, MemorySegment weights, long terms, MemorySegment x, long x_stride, MemorySegment exponents, MemorySegment sums, MemorySegment error) {
+        var mh$ = fcm_mean_sums.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_mean_sums", context, clients, n, weights, terms, x, x_stride, exponents, sums, error);
+            }
+            return (int)mh$.invokeExact(context, clients, n, weights, terms, x, x_stride, exponents, sums, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_mean_combine {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_mean_combine");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_mean_combine(fcm_context *context, int64_t parts, int64_t n, const uint8_t *const *exponents, uint8_t *to, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_mean_combine$descriptor() {
+        return fcm_mean_combine.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_mean_combine(fcm_context *context, int64_t parts, int64_t n, const uint8_t *const *exponents, uint8_t *to, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_mean_combine$handle() {
+        return fcm_mean_combine.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_mean_combine(fcm_context *context, int64_t parts, int64_t n, const uint8_t *const *exponents, uint8_t *to, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_mean_combine$address() {
+        return fcm_mean_combine.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_mean_combine(fcm_context *context, int64_t parts, int64_t n, const uint8_t *const *exponents, uint8_t *to, fcm_error *error)
+     * }
+     */
+    public static int fcm_mean_combine(MemorySegment context, long parts, long n, MemorySegment exponents, MemorySegment to, MemorySegment error) {
+        var mh$ = fcm_mean_combine.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_mean_combine", context, parts, n, exponents, to, error);
+            }
+            return (int)mh$.invokeExact(context, parts, n, exponents, to, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_mean_finish {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_DOUBLE,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_mean_finish");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_mean_finish(fcm_context *context, int64_t parts, int64_t n, int64_t terms, double total, const int64_t *const *sums, const uint8_t *exponents, int64_t target_count, float *const *targets, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_mean_finish$descriptor() {
+        return fcm_mean_finish.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_mean_finish(fcm_context *context, int64_t parts, int64_t n, int64_t terms, double total, const int64_t *const *sums, const uint8_t *exponents, int64_t target_count, float *const *targets, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_mean_finish$handle() {
+        return fcm_mean_finish.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_mean_finish(fcm_context *context, int64_t parts, int64_t n, int64_t terms, double total, const int64_t *const *sums, const uint8_t *exponents, int64_t target_count, float *const *targets, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_mean_finish$address() {
+        return fcm_mean_finish.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_mean_finish(fcm_context *context, int64_t parts, int64_t n, int64_t terms, double total, const int64_t *const *sums, const uint8_t *exponents, int64_t target_count, float *const *targets, fcm_error *error)
+     * }
+     */
+    public static int fcm_mean_finish(MemorySegment context, long parts, long n, long terms, double total, MemorySegment sums, MemorySegment exponents, long target_count, MemorySegment targets, MemorySegment error) {
+        var mh$ = fcm_mean_finish.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_mean_finish", context, parts, n, terms, total, sums, exponents, target_count, targets, error);
+            }
+            return (int)mh$.invokeExact(context, parts, n, terms, total, sums, exponents, target_count, targets, error);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {
@@ -3779,6 +4051,15 @@ public class FedComuonNative extends FedComuonNative$shared {
         } catch (Throwable ex$) {
            throw new AssertionError("should not reach here", ex$);
         }
+    }
+    private static final long FCM_MOST_TERMS = 1048576L;
+    /**
+     * {@snippet lang=c :
+     * #define FCM_MOST_TERMS 1048576
+     * }
+     */
+    public static long FCM_MOST_TERMS() {
+        return FCM_MOST_TERMS;
     }
 }
 

@@ -113,32 +113,32 @@ public class NcclNative extends NcclNative$shared {
     public static int ncclSum() {
         return ncclSum;
     }
-    private static final int ncclAvg = (int)4L;
+    private static final int ncclMax = (int)2L;
     /**
      * {@snippet lang=c :
-     * enum <anonymous>.ncclAvg = 4
+     * enum <anonymous>.ncclMax = 2
      * }
      */
-    public static int ncclAvg() {
-        return ncclAvg;
+    public static int ncclMax() {
+        return ncclMax;
     }
-    private static final int ncclFloat32 = (int)7L;
+    private static final int ncclUint8 = (int)1L;
     /**
      * {@snippet lang=c :
-     * enum <anonymous>.ncclFloat32 = 7
+     * enum <anonymous>.ncclUint8 = 1
      * }
      */
-    public static int ncclFloat32() {
-        return ncclFloat32;
+    public static int ncclUint8() {
+        return ncclUint8;
     }
-    private static final int ncclFloat64 = (int)8L;
+    private static final int ncclInt64 = (int)4L;
     /**
      * {@snippet lang=c :
-     * enum <anonymous>.ncclFloat64 = 8
+     * enum <anonymous>.ncclInt64 = 4
      * }
      */
-    public static int ncclFloat64() {
-        return ncclFloat64;
+    public static int ncclInt64() {
+        return ncclInt64;
     }
 
     private static class ncclGetVersion {
