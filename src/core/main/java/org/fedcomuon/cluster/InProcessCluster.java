@@ -1,11 +1,15 @@
 package org.fedcomuon.cluster;
 
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
+import org.fedcomuon.cluster.Cluster.MeanBlock;
+import org.fedcomuon.cluster.Cluster.MemberStatus;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,6 +24,8 @@ public final class InProcessCluster implements Cluster {
     private final Table table;
     private final int self;
     private final AtomicBoolean closed = new AtomicBoolean();
+    private final StagingBuffers memory = new StagingBuffers();
+    private long bytes;
 
     private InProcessCluster(Table table, int self) {
         this.table = table;
@@ -45,8 +51,61 @@ public final class InProcessCluster implements Cluster {
     }
 
     @Override
-    public Cluster.Answer exchange(Contribution mine) {
-        return table.meet(self, mine);
+    public List<MemberStatus> exchange(MemberStatus mine) {
+        byte[] sent = WireFormat.bytes(mine);
+        bytes += sent.length;
+        var all = new ArrayList<MemberStatus>();
+        for (Object received : table.meet(self, sent)) {
+            var text = (byte[]) received;
+            all.add(WireFormat.status(text));
+            bytes += text.length;
+        }
+        return all;
+    }
+
+    /** Every member reads what all have computed and reduces it by itself, where others do the work of two. */
+    @Override
+    public void mean(List<? extends MeanBlock> blocks) {
+        for (MeanBlock block : blocks) {
+            int length = block.length();
+            long sumBytes = (long) Long.BYTES * length;
+            MemorySegment ownExponents = memory.get(0, length);
+            block.exponents(ownExponents);
+            MemorySegment maxima = memory.get(1, length).fill((byte) 0);
+            for (Object theirs : table.meet(self, ownExponents)) {
+                maximum((MemorySegment) theirs, maxima, length);
+            }
+            MemorySegment ownSums = memory.get(2, sumBytes);
+            block.sums(maxima, ownSums);
+            MemorySegment total = memory.get(3, sumBytes).fill((byte) 0);
+            for (Object theirs : table.meet(self, ownSums)) {
+                add((MemorySegment) theirs, total, length);
+            }
+            block.finish(maxima, total);
+            bytes += 2 * (length + sumBytes); // to and from
+        }
+    }
+
+    private static void maximum(MemorySegment x, MemorySegment y, int length) {
+        for (int i = 0; i < length; i++) {
+            int a = x.get(ValueLayout.JAVA_BYTE, i) & 0xff;
+            int b = y.get(ValueLayout.JAVA_BYTE, i) & 0xff;
+            y.set(ValueLayout.JAVA_BYTE, i, (byte) Math.max(a, b));
+        }
+    }
+
+    private static void add(MemorySegment x, MemorySegment y, int length) {
+        for (int i = 0; i < length; i++) {
+            y.setAtIndex(
+                    ValueLayout.JAVA_LONG,
+                    i,
+                    x.getAtIndex(ValueLayout.JAVA_LONG, i) + y.getAtIndex(ValueLayout.JAVA_LONG, i));
+        }
+    }
+
+    @Override
+    public long exchangedBytes() {
+        return bytes;
     }
 
     @Override
@@ -62,16 +121,14 @@ public final class InProcessCluster implements Cluster {
         }
     }
 
-    /** The state that the members share. The last to arrive computes the answer. */
+    /** Where the members meet: each brings something, and all get what everybody has brought. */
     private static final class Table {
         final int members;
-        private final OrderedMean mean = new OrderedMean(1);
-        private final List<@Nullable Contribution> brought = new ArrayList<>();
+        private final List<@Nullable Object> brought = new ArrayList<>();
         private int waiting;
         private int left;
         private long meetings;
-        private Cluster.@Nullable Answer
-                answer; // of the last exchange; no member misses it, since the next one needs all of them
+        private List<Object> met = List.of(); // by the last meeting; no member misses it, as the next one needs all
         private @Nullable MemberFailedException failure;
 
         Table(int members) {
@@ -79,7 +136,7 @@ public final class InProcessCluster implements Cluster {
             brought.addAll(Collections.nCopies(members, null));
         }
 
-        synchronized Cluster.Answer meet(int self, Contribution mine) {
+        synchronized List<Object> meet(int self, Object mine) {
             if (failure != null) {
                 throw failure; // and what the others brought may be gone
             }
@@ -87,7 +144,9 @@ public final class InProcessCluster implements Cluster {
             long before = meetings;
             if (++waiting == members) {
                 waiting = 0;
-                settle();
+                meetings++;
+                met = brought.stream().map(Objects::requireNonNull).toList();
+                notifyAll();
             }
             while (meetings == before && failure == null) {
                 try {
@@ -100,20 +159,7 @@ public final class InProcessCluster implements Cluster {
             if (failure != null && meetings == before) {
                 throw failure;
             }
-            return Objects.requireNonNull(answer);
-        }
-
-        private void settle() {
-            try {
-                answer = mean.of(brought.stream().map(Objects::requireNonNull).toList());
-                meetings++;
-            } catch (MemberFailedException e) {
-                failure = e;
-            } catch (RuntimeException e) { // the others must not wait for what will never be
-                failure = new MemberFailedException("no means: " + e);
-                failure.initCause(e);
-            }
-            notifyAll();
+            return met;
         }
 
         synchronized void fail(MemberFailedException why) {
@@ -124,9 +170,7 @@ public final class InProcessCluster implements Cluster {
         }
 
         synchronized void leave(int self) {
-            if (++left == members) {
-                mean.close();
-            } else {
+            if (++left < members) {
                 fail(new MemberFailedException(self, "it has left early")); // unless there are no more exchanges
             }
         }

@@ -7,11 +7,15 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Map;
+import org.fedcomuon.cluster.Cluster.MemberStatus;
+import org.fedcomuon.method.ClientFault;
+import org.fedcomuon.method.Clients;
 
 /**
- * Serializes what an exchange transfers besides the values. The values themselves are sent as they are in memory,
- * little-endian.
+ * Serializes statuses. Exponents, sums and means are sent as they are in memory, little-endian.
  *
  * <p>Thread-safe.
  */
@@ -20,114 +24,105 @@ public final class WireFormat {
 
     private WireFormat() {}
 
-    /**
-     * A contribution without its values.
-     *
-     * @param clients whose they are
-     * @param weights of these clients
-     * @param names of the variables
-     * @param lengths of a row of each
-     */
-    public record Header(
-            Cluster.MemberStatus status,
-            List<Integer> clients,
-            List<Double> weights,
-            List<String> names,
-            List<Long> lengths) {
-        /** Copies. */
-        public Header {
-            clients = List.copyOf(clients);
-            weights = List.copyOf(weights);
-            names = List.copyOf(names);
-            lengths = List.copyOf(lengths);
-        }
-    }
-
-    /** Serializes a contribution without its values. */
-    public static byte[] header(Contribution contribution) {
-        return bytes(out -> {
-            contribution.status().writeTo(out);
-            out.writeInt(contribution.clients().size());
-            for (int k = 0; k < contribution.clients().size(); k++) {
-                out.writeInt(contribution.clients().get(k));
-                out.writeDouble(contribution.weights().get(k));
-            }
-            out.writeInt(contribution.values().size());
-            for (int i = 0; i < contribution.values().size(); i++) {
-                out.writeUTF(contribution.values().get(i).name());
-                out.writeLong(contribution.length(i));
-            }
-        });
-    }
-
-    /** Deserializes a contribution without its values. */
-    public static Header header(byte[] bytes) {
-        try (var in = new DataInputStream(new ByteArrayInputStream(bytes))) {
-            Cluster.MemberStatus status = Cluster.MemberStatus.readFrom(in);
-            var clients = new ArrayList<Integer>();
-            var weights = new ArrayList<Double>();
-            for (int left = in.readInt(); left > 0; left--) {
-                clients.add(in.readInt());
-                weights.add(in.readDouble());
-            }
-            var names = new ArrayList<String>();
-            var lengths = new ArrayList<Long>();
-            for (int left = in.readInt(); left > 0; left--) {
-                names.add(in.readUTF());
-                lengths.add(in.readLong());
-            }
-            return new Header(status, clients, weights, names, lengths);
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-    }
-
-    /** Serializes an answer without its means. */
-    public static byte[] answer(Cluster.Answer answer) {
-        return bytes(out -> {
-            out.writeInt(answer.statuses().size());
-            for (Cluster.MemberStatus status : answer.statuses()) {
-                status.writeTo(out);
-            }
-            out.writeInt(answer.weights().size());
-            for (double weight : answer.weights()) {
-                out.writeDouble(weight);
-            }
-        });
-    }
-
-    /** Deserializes an answer; it has no means. */
-    public static Cluster.Answer answer(byte[] bytes) {
-        try (var in = new DataInputStream(new ByteArrayInputStream(bytes))) {
-            var statuses = new ArrayList<Cluster.MemberStatus>();
-            for (int left = in.readInt(); left > 0; left--) {
-                statuses.add(Cluster.MemberStatus.readFrom(in));
-            }
-            var weights = new ArrayList<Double>();
-            for (int left = in.readInt(); left > 0; left--) {
-                weights.add(in.readDouble());
-            }
-            return new Cluster.Answer(statuses, weights, List.of());
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-    }
-
-    static String clip(String text) {
-        return text.length() <= LONGEST_TEXT ? text : text.substring(0, LONGEST_TEXT) + "...";
-    }
-
-    private interface Body {
-        void writeTo(DataOutputStream out) throws IOException;
-    }
-
-    private static byte[] bytes(Body body) {
+    /** Serializes a status. */
+    public static byte[] bytes(MemberStatus status) {
         var bytes = new ByteArrayOutputStream();
         try (var out = new DataOutputStream(bytes)) {
-            body.writeTo(out);
+            write(status, out);
         } catch (IOException e) {
             throw new UncheckedIOException(e); // memory does not fail
         }
         return bytes.toByteArray();
+    }
+
+    /** Deserializes a status. */
+    public static MemberStatus status(byte[] bytes) {
+        try (var in = new DataInputStream(new ByteArrayInputStream(bytes))) {
+            return read(in);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Serializes the statuses of all members. */
+    public static byte[] bytes(List<MemberStatus> statuses) {
+        var bytes = new ByteArrayOutputStream();
+        try (var out = new DataOutputStream(bytes)) {
+            out.writeInt(statuses.size());
+            for (MemberStatus status : statuses) {
+                write(status, out);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e); // memory does not fail
+        }
+        return bytes.toByteArray();
+    }
+
+    /** Deserializes the statuses of all members. */
+    public static List<MemberStatus> statuses(byte[] bytes) {
+        try (var in = new DataInputStream(new ByteArrayInputStream(bytes))) {
+            var statuses = new ArrayList<MemberStatus>();
+            for (int left = in.readInt(); left > 0; left--) {
+                statuses.add(read(in));
+            }
+            return statuses;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static void write(MemberStatus status, DataOutputStream out) throws IOException {
+        out.writeUTF(clip(status.run()));
+        out.writeLong(status.step());
+        out.writeBoolean(status.stop());
+        out.writeInt(status.posted().size());
+        for (MemberStatus.Posted each : status.posted()) {
+            out.writeUTF(clip(each.name()));
+            out.writeLong(each.length());
+        }
+        out.writeInt(status.dropped().size());
+        for (int client : status.dropped()) {
+            out.writeInt(client);
+        }
+        out.writeInt(status.seconds().size());
+        for (Map.Entry<Clients.Phase, Double> each : status.seconds().entrySet()) {
+            out.writeUTF(each.getKey().name());
+            out.writeDouble(each.getValue());
+        }
+        out.writeInt(status.faults().size());
+        for (ClientFault fault : status.faults()) {
+            out.writeInt(fault.client());
+            out.writeLong(fault.step());
+            out.writeUTF(fault.kind().name());
+            out.writeUTF(clip(fault.reason()));
+        }
+    }
+
+    private static MemberStatus read(DataInputStream in) throws IOException {
+        String run = in.readUTF();
+        long step = in.readLong();
+        boolean stop = in.readBoolean();
+        var posted = new ArrayList<MemberStatus.Posted>();
+        for (int left = in.readInt(); left > 0; left--) {
+            posted.add(new MemberStatus.Posted(in.readUTF(), in.readLong()));
+        }
+        var dropped = new ArrayList<Integer>();
+        for (int left = in.readInt(); left > 0; left--) {
+            dropped.add(in.readInt());
+        }
+        var seconds = new EnumMap<Clients.Phase, Double>(Clients.Phase.class);
+        for (int left = in.readInt(); left > 0; left--) {
+            seconds.put(Clients.Phase.valueOf(in.readUTF()), in.readDouble());
+        }
+        var faults = new ArrayList<ClientFault>();
+        for (int left = in.readInt(); left > 0; left--) {
+            faults.add(
+                    new ClientFault(in.readInt(), in.readLong(), ClientFault.Kind.valueOf(in.readUTF()), in.readUTF()));
+        }
+        return new MemberStatus(run, step, stop, posted, dropped, seconds, faults);
+    }
+
+    private static String clip(String text) {
+        return text.length() <= LONGEST_TEXT ? text : text.substring(0, LONGEST_TEXT) + "...";
     }
 }

@@ -3,8 +3,9 @@
  * {@link org.fedcomuon.cluster.InProcessCluster} is where to start, without an engine;
  * {@link org.fedcomuon.federation.Federation.Builder#cluster} takes a member.
  *
- * <p>To connect members in another way, implement {@link org.fedcomuon.cluster.Cluster} with
- * {@link org.fedcomuon.cluster.OrderedMean} and {@link org.fedcomuon.cluster.WireFormat}.
+ * <p>To connect members in another way, implement {@link org.fedcomuon.cluster.Cluster}: bring the
+ * {@link org.fedcomuon.cluster.Cluster.MemberStatus} of each member to all, and reduce the exponents and sums of each
+ * {@link org.fedcomuon.cluster.Cluster.MeanBlock} over the members, in any order.
  */
 @NullMarked
 package org.fedcomuon.cluster;

@@ -111,10 +111,11 @@ public final class Buffer implements AutoCloseable {
 
     private void fill(MemorySegment segment, double value) {
         for (long i = 0, n = segment.byteSize() / type().bytes(); i < n; i++) {
-            if (type() == ElementType.FLOAT32) {
-                segment.setAtIndex(ValueLayout.JAVA_FLOAT, i, (float) value);
-            } else {
-                segment.setAtIndex(ValueLayout.JAVA_DOUBLE, i, value);
+            switch (type()) {
+                case FLOAT32 -> segment.setAtIndex(ValueLayout.JAVA_FLOAT, i, (float) value);
+                case FLOAT64 -> segment.setAtIndex(ValueLayout.JAVA_DOUBLE, i, value);
+                case UINT8 -> segment.setAtIndex(ValueLayout.JAVA_BYTE, i, (byte) (int) value);
+                case INT64 -> segment.setAtIndex(ValueLayout.JAVA_LONG, i, (long) value);
             }
         }
     }
@@ -128,6 +129,18 @@ public final class Buffer implements AutoCloseable {
     /** Writes all of {@code values} from element {@code offset} on. */
     public void copyIn(long offset, double... values) {
         requireType(ElementType.FLOAT64);
+        stage(offset, values.length, MemorySegment.ofArray(values), true);
+    }
+
+    /** Writes all of {@code values}, unsigned, from element {@code offset} on. */
+    public void copyIn(long offset, byte[] values) {
+        requireType(ElementType.UINT8);
+        stage(offset, values.length, MemorySegment.ofArray(values), true);
+    }
+
+    /** Writes all of {@code values} from element {@code offset} on. */
+    public void copyIn(long offset, long[] values) {
+        requireType(ElementType.INT64);
         stage(offset, values.length, MemorySegment.ofArray(values), true);
     }
 
@@ -149,6 +162,23 @@ public final class Buffer implements AutoCloseable {
             }
             return values;
         }
+        requireType(ElementType.FLOAT64);
+        stage(offset, count, MemorySegment.ofArray(values), false);
+        return values;
+    }
+
+    /** Reads {@code count} elements from {@code offset} on, which are unsigned. */
+    public byte[] toBytes(long offset, int count) {
+        requireType(ElementType.UINT8);
+        var values = new byte[count];
+        stage(offset, count, MemorySegment.ofArray(values), false);
+        return values;
+    }
+
+    /** Reads {@code count} elements from {@code offset} on. */
+    public long[] toLongs(long offset, int count) {
+        requireType(ElementType.INT64);
+        var values = new long[count];
         stage(offset, count, MemorySegment.ofArray(values), false);
         return values;
     }
@@ -215,6 +245,13 @@ public final class Buffer implements AutoCloseable {
     void requireType(ElementType wanted) {
         if (type() != wanted) {
             throw new DeviceException.InvalidOperand("%s holds %s, not %s".formatted(label(), type(), wanted));
+        }
+    }
+
+    void requireFloatingPoint() {
+        if (!type().isFloatingPoint()) {
+            throw new DeviceException.InvalidOperand(
+                    "%s holds %s, not floating-point numbers".formatted(label(), type()));
         }
     }
 

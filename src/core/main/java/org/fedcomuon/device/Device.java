@@ -76,6 +76,15 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
      */
     Buffer allocate(String label, ElementType type, long length);
 
+    /**
+     * Returns a buffer over memory of the host, for a device whose memory is the host's: nothing is copied. Closing the
+     * buffer leaves the memory as it is; the caller keeps it alive until then.
+     *
+     * @param label its name in messages
+     * @param memory native, at an address that is a multiple of the size of an element
+     */
+    Buffer view(String label, ElementType type, MemorySegment memory);
+
     /** Returns the bytes of all open buffers. */
     long liveBytes();
 
@@ -207,28 +216,70 @@ public sealed interface Device extends AutoCloseable permits NativeDevice {
     String multipliesBy();
 
     /**
-     * Copies x to y, each with strides of its own: transposed, padded or cut out of a larger matrix. Any element type.
+     * Copies x to y, each with strides of its own: transposed, padded or cut out of a larger matrix. Elements of 4 or 8
+     * bytes.
      */
     void rearrange(MatrixBatch x, MatrixBatch y);
 
-    /** Replaces every client's x by the mean of all, summed in double precision in client order. */
+    /**
+     * Replaces every client's x by the mean of all, which is exact up to rounding: it depends neither on the order nor
+     * on the grouping of the clients. NaN and infinity make their element NaN.
+     */
     void average(Batch x);
 
     /**
-     * Replaces every client's x by the weighted mean. A client of weight 0 receives it without contributing.
+     * Replaces every client's x by the weighted mean. A client of weight 0 receives it without contributing. The
+     * weights are {@linkplain MeanWeights#scaled scaled} here.
      *
      * @param weights one per client, not negative, with a positive sum
+     * @param terms at least the number of positive weights, at most {@value MeanWeights#MOST_TERMS}; means that are to
+     *     have the same bits have the same terms
      */
-    void average(Batch x, double[] weights);
+    void average(Batch x, double[] weights, long terms);
 
     /**
-     * Replaces every target by the weighted mean of the rows, summed as in {@link #average(Batch, double[])}. Rows and
-     * targets are single vectors of one length, and may be on other devices that this one {@linkplain #reaches
+     * Replaces every target by the weighted mean of the rows, as {@link #average(Batch, double[], long)} computes it.
+     * Rows and targets are single vectors of one length, and may be on other devices that this one {@linkplain #reaches
      * reaches}; the caller orders this with their work by {@link StreamEvent}s. A target may be one of the rows.
      *
      * @param weights one per row, not negative, with a positive sum
      */
-    void average(List<Batch> rows, double[] weights, List<Batch> targets);
+    void average(List<Batch> rows, double[] weights, long terms, List<Batch> targets);
+
+    /**
+     * Finds the largest exponent of each element's terms, the weighted values of the clients in x: the first step of a
+     * mean whose clients are in several places. 255 says that a term is NaN or infinite.
+     *
+     * @param weights one per client, in [0, 1]: those of all clients of the mean, {@linkplain MeanWeights#scaled
+     *     scaled} together; all may be 0
+     * @param exponents UINT8, one client, as long as x
+     */
+    void meanExponents(Batch x, double[] weights, Batch exponents);
+
+    /**
+     * Adds up the terms of the clients in x as integers: the second step. Sums of several places are added modulo 2^64,
+     * in any order.
+     *
+     * @param weights as in {@link #meanExponents}
+     * @param terms at least the number of positive weights of the whole mean, the same everywhere
+     * @param exponents of all clients of the mean
+     * @param sums INT64, one client, as long as x
+     */
+    void meanSums(Batch x, double[] weights, long terms, Batch exponents, Batch sums);
+
+    /**
+     * Sets {@code to} to the largest of each element's exponents. The parts may be on other devices that this one
+     * reaches, and {@code to} may be one of them.
+     */
+    void combineExponents(List<Batch> parts, Batch to);
+
+    /**
+     * Adds the sums of all parts and writes the mean to every target: the last step. Sums and targets may be on other
+     * devices that this one reaches.
+     *
+     * @param total the {@linkplain MeanWeights#total sum of the weights} of all clients of the mean
+     */
+    void finishMean(List<Batch> sums, Batch exponents, long terms, double total, List<Batch> targets);
 
     /**
      * Returns whether operations of this device can read and write the memory of {@code other}: GPUs with peer access,

@@ -64,6 +64,19 @@ final class DeviceMemory implements AutoCloseable, Runnable {
         return memory;
     }
 
+    /** Describes memory that somebody else frees. */
+    BufferMemory view(String label, ElementType type, MemorySegment memory) {
+        var view = new BufferMemory(
+                this,
+                MemorySegment.ofAddress(memory.address()),
+                address -> {},
+                label,
+                type,
+                memory.byteSize() / type.bytes());
+        open.add(view);
+        return view;
+    }
+
     /** Allocates host memory that the device copies from and to by itself, as large as {@code twin}. */
     BufferMemory allocateHost(BufferMemory twin) {
         MemorySegment address = hostAddress(twin.length() * twin.type().bytes());

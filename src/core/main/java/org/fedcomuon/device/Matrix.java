@@ -9,6 +9,7 @@ package org.fedcomuon.device;
  */
 public record Matrix(Buffer buffer, long offset, int rows, int cols, int stride) {
     public Matrix {
+        buffer.requireFloatingPoint();
         if (offset < 0 || rows < 0 || cols < 0 || stride < Math.max(1, cols)) {
             throw new DeviceException.InvalidOperand("%s: a %d x %d matrix at %d with rows %d apart"
                     .formatted(buffer.label(), rows, cols, offset, stride));

@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.ref.Cleaner;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
@@ -162,6 +163,16 @@ final class NativeDevice implements Device, StreamTriad {
         var buffer = new Buffer(this, allocated);
         CLEANER.register(buffer, allocated);
         return buffer;
+    }
+
+    @Override
+    public Buffer view(String label, ElementType type, MemorySegment host) {
+        context();
+        if (!isHost() || !host.isNative() || host.address() % type.bytes() != 0) {
+            throw new DeviceException.InvalidOperand(
+                    "%s: %s cannot be used in place by %s".formatted(label, host, name));
+        }
+        return new Buffer(this, memory.view(label, type, host));
     }
 
     @Override
@@ -590,20 +601,28 @@ final class NativeDevice implements Device, StreamTriad {
 
     @Override
     public void average(Batch x) {
-        average(x, MemorySegment.NULL);
+        average(x, MemorySegment.NULL, x.clients());
     }
 
     @Override
-    public void average(Batch x, double[] clientWeights) {
+    public void average(Batch x, double[] clientWeights, long terms) {
+        requireWeights(clientWeights, x);
+        average(x, hostWeights(MeanWeights.scaled(clientWeights)), terms);
+    }
+
+    private static void requireWeights(double[] clientWeights, Batch x) {
         if (clientWeights.length != x.clients()) {
             throw new DeviceException.InvalidOperand("%d weights for the %d clients of %s"
                     .formatted(clientWeights.length, x.clients(), x.buffer().label()));
         }
-        average(x, hostWeights(clientWeights));
     }
 
+    /** Returns the weights in native memory; null's segment when all are 1, so that nothing is multiplied by them. */
     private MemorySegment hostWeights(double[] clientWeights) {
         context(); // the weights are the owner's too
+        if (Arrays.stream(clientWeights).allMatch(weight -> weight == 1)) {
+            return MemorySegment.NULL;
+        }
         if (weights.byteSize() < 8L * clientWeights.length) {
             weights = Arena.ofAuto().allocate(ValueLayout.JAVA_DOUBLE, clientWeights.length);
         }
@@ -612,7 +631,7 @@ final class NativeDevice implements Device, StreamTriad {
     }
 
     @Override
-    public void average(List<Batch> rows, double[] clientWeights, List<Batch> targets) {
+    public void average(List<Batch> rows, double[] clientWeights, long terms, List<Batch> targets) {
         if (clientWeights.length != rows.size() || rows.isEmpty()) {
             throw new DeviceException.InvalidOperand(
                     "%d weights for %d rows".formatted(clientWeights.length, rows.size()));
@@ -624,28 +643,104 @@ final class NativeDevice implements Device, StreamTriad {
                             context(),
                             rows.size(),
                             length,
-                            hostWeights(clientWeights),
-                            addresses(local, rows, length),
+                            hostWeights(MeanWeights.scaled(clientWeights)),
+                            terms,
+                            addresses(local, rows, ElementType.FLOAT32, length),
                             targets.size(),
-                            addresses(local, targets, length),
+                            addresses(local, targets, ElementType.FLOAT32, length),
                             calls.error()),
                     "fcm_average_rows");
         }
     }
 
     /** Returns a table of the addresses of vectors, on whichever devices they are. */
-    private static MemorySegment addresses(Arena arena, List<Batch> vectors, long length) {
+    private static MemorySegment addresses(Arena arena, List<Batch> vectors, ElementType type, long length) {
         MemorySegment table = arena.allocate(ValueLayout.ADDRESS, vectors.size());
         for (int i = 0; i < vectors.size(); i++) {
             Batch vector = vectors.get(i);
-            if (vector.clients() != 1 || vector.length() != length) {
-                throw new DeviceException.InvalidOperand("%s: %d vectors of %d elements, not one of %d"
-                        .formatted(vector.buffer().label(), vector.clients(), vector.length(), length));
-            }
             table.setAtIndex(
-                    ValueLayout.ADDRESS, i, ((NativeDevice) vector.buffer().device()).at(vector));
+                    ValueLayout.ADDRESS, i, ((NativeDevice) vector.buffer().device()).at(vector, type, length));
         }
         return table;
+    }
+
+    /** Returns where a single vector of this type and length is. */
+    private MemorySegment at(Batch vector, ElementType type, long length) {
+        vector.buffer().requireType(type);
+        if (vector.clients() != 1 || vector.length() != length) {
+            throw new DeviceException.InvalidOperand("%s: %d vectors of %d elements, not one of %d"
+                    .formatted(vector.buffer().label(), vector.clients(), vector.length(), length));
+        }
+        return vector.buffer().at(this, vector.offset());
+    }
+
+    @Override
+    public void meanExponents(Batch x, double[] clientWeights, Batch exponents) {
+        requireWeights(clientWeights, x);
+        calls.check(
+                FedComuonNative.fcm_mean_exponents(
+                        context(),
+                        x.clients(),
+                        x.length(),
+                        hostWeights(clientWeights),
+                        at(x),
+                        x.stride(),
+                        at(exponents, ElementType.UINT8, x.length()),
+                        calls.error()),
+                "fcm_mean_exponents");
+    }
+
+    @Override
+    public void meanSums(Batch x, double[] clientWeights, long terms, Batch exponents, Batch sums) {
+        requireWeights(clientWeights, x);
+        calls.check(
+                FedComuonNative.fcm_mean_sums(
+                        context(),
+                        x.clients(),
+                        x.length(),
+                        hostWeights(clientWeights),
+                        terms,
+                        at(x),
+                        x.stride(),
+                        at(exponents, ElementType.UINT8, x.length()),
+                        at(sums, ElementType.INT64, x.length()),
+                        calls.error()),
+                "fcm_mean_sums");
+    }
+
+    @Override
+    public void combineExponents(List<Batch> parts, Batch to) {
+        try (Arena local = Arena.ofConfined()) {
+            calls.check(
+                    FedComuonNative.fcm_mean_combine(
+                            context(),
+                            parts.size(),
+                            to.length(),
+                            addresses(local, parts, ElementType.UINT8, to.length()),
+                            at(to, ElementType.UINT8, to.length()),
+                            calls.error()),
+                    "fcm_mean_combine");
+        }
+    }
+
+    @Override
+    public void finishMean(List<Batch> sums, Batch exponents, long terms, double total, List<Batch> targets) {
+        long length = exponents.length();
+        try (Arena local = Arena.ofConfined()) {
+            calls.check(
+                    FedComuonNative.fcm_mean_finish(
+                            context(),
+                            sums.size(),
+                            length,
+                            terms,
+                            total,
+                            addresses(local, sums, ElementType.INT64, length),
+                            at(exponents, ElementType.UINT8, length),
+                            targets.size(),
+                            addresses(local, targets, ElementType.FLOAT32, length),
+                            calls.error()),
+                    "fcm_mean_finish");
+        }
     }
 
     @Override
@@ -657,10 +752,10 @@ final class NativeDevice implements Device, StreamTriad {
         return answer.get(FedComuonNative.C_INT, 0) != 0;
     }
 
-    private void average(Batch x, MemorySegment clientWeights) {
+    private void average(Batch x, MemorySegment clientWeights, long terms) {
         calls.check(
                 FedComuonNative.fcm_average(
-                        context(), x.clients(), x.length(), clientWeights, at(x), x.stride(), calls.error()),
+                        context(), x.clients(), x.length(), clientWeights, terms, at(x), x.stride(), calls.error()),
                 "fcm_average");
     }
 

@@ -7,23 +7,31 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.function.IntUnaryOperator;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.IntPredicate;
 import org.fedcomuon.device.Buffer;
 import org.fedcomuon.format.Dtype;
 import org.fedcomuon.format.SafetensorsFile;
 import org.fedcomuon.format.SafetensorsWriter;
+import org.fedcomuon.method.ClientStore;
 import org.fedcomuon.method.Clients;
 import org.fedcomuon.method.Variable;
 
 /**
  * The complete state of a run, by client and not by device, so that it goes on anywhere: every state variable of the
- * method, how many samples each client has drawn, and who has been dropped from the round that is under way.
+ * method, how many samples each client has drawn, and who has been dropped from the round that is under way. What all
+ * clients have in common is there once, what they differ in within a round for those of the round, and what they keep
+ * for those that have ever taken part.
  */
 final class Checkpoint {
+    private static final String CLIENTS = "clients"; // that have ever taken part
     private static final String DRAWS = "draws";
     private static final String DROPPED = "dropped";
     private static final long PIECE = 1 << 22; // elements
@@ -64,32 +72,86 @@ final class Checkpoint {
         }
     }
 
+    /**
+     * Which rows of a file belong to whom: of state that clients differ in within a round, one for each client of the
+     * round; of what clients keep, one for each that has ever taken part.
+     */
+    static final class Rows {
+        private final int[] cohort;
+        private final int[] known;
+
+        /** @param cohort ascending; {@code known} too */
+        Rows(int[] cohort, int[] known) {
+            this.cohort = cohort.clone();
+            this.known = known.clone();
+        }
+
+        int cohort() {
+            return cohort.length;
+        }
+
+        int known() {
+            return known.length;
+        }
+
+        int cohortRow(int client) {
+            return row(cohort, client);
+        }
+
+        int knownRow(int client) {
+            return row(known, client);
+        }
+
+        private static int row(int[] clients, int client) {
+            int row = Arrays.binarySearch(clients, client);
+            if (row < 0) {
+                throw new IllegalStateException("client %d has no row".formatted(client));
+            }
+            return row;
+        }
+    }
+
     /** Starts a checkpoint, on one device for all. */
-    static CheckpointStore.Pending begin(CheckpointStore store, Setup setup, Counters counters, Clients clients) {
+    static CheckpointStore.Pending begin(
+            CheckpointStore store, Setup setup, Counters counters, Clients clients, Rows rows) {
         var metadata = new LinkedHashMap<>(setup.identity());
         metadata.putIfAbsent("iterations", Long.toString(setup.iterations()));
         metadata.putAll(counters.toMetadata());
-        return store.begin(
-                counters.step(), metadata, tensors(clients, setup.problem().clients(), true));
+        CheckpointStore.Pending pending = store.begin(counters.step(), metadata, tensors(clients, rows, true));
+        writeKnown(pending::write, rows);
+        return pending;
     }
 
-    /** Returns the tensors of the clients' state. */
-    static List<SafetensorsWriter.Tensor> tensors(Clients clients, int count, boolean shared) {
+    /**
+     * Returns the tensors of the clients' state.
+     *
+     * @param whole whether also those of what all clients have in common
+     */
+    static List<SafetensorsWriter.Tensor> tensors(Clients clients, Rows rows, boolean whole) {
         var tensors = new ArrayList<SafetensorsWriter.Tensor>();
         for (Variable variable : clients.state()) {
-            if (!variable.isShared() || shared) {
-                tensors.add(spec(variable, count));
+            if (whole || !variable.isCommon() || isPrivate(clients, variable)) {
+                tensors.add(spec(variable, rowsOf(clients, variable, rows)));
             }
         }
-        tensors.add(SafetensorsWriter.Tensor.of(DRAWS, Dtype.I64, count, 2));
-        tensors.add(SafetensorsWriter.Tensor.of(DROPPED, Dtype.U8, count));
+        tensors.add(SafetensorsWriter.Tensor.of(CLIENTS, Dtype.I64, rows.known()));
+        tensors.add(SafetensorsWriter.Tensor.of(DRAWS, Dtype.I64, rows.known(), 2));
+        tensors.add(SafetensorsWriter.Tensor.of(DROPPED, Dtype.U8, rows.cohort()));
         return tensors;
     }
 
-    private static SafetensorsWriter.Tensor spec(Variable variable, int clients) {
+    private static boolean isPrivate(Clients clients, Variable variable) {
+        return clients.privateState().contains(variable);
+    }
+
+    private static int rowsOf(Clients clients, Variable variable, Rows rows) {
+        return isPrivate(clients, variable) ? rows.known() : variable.isCommon() ? 1 : rows.cohort();
+    }
+
+    private static SafetensorsWriter.Tensor spec(Variable variable, int rows) {
         return variable.isShared()
                 ? SafetensorsWriter.Tensor.of(variable.name(), Dtype.F32, variable.length())
-                : SafetensorsWriter.Tensor.of(variable.name(), Dtype.F32, clients, variable.length());
+                : SafetensorsWriter.Tensor.of(variable.name(), Dtype.F32, rows, variable.length());
     }
 
     /** The destination of a tensor's bytes. */
@@ -97,30 +159,76 @@ final class Checkpoint {
         void write(String name, long offsetBytes, MemorySegment from);
     }
 
+    /** Returns the names of the tensors that have a row for each client that has ever taken part. */
+    static Set<String> kept(Clients clients) {
+        var names = new HashSet<>(Set.of(DRAWS));
+        clients.privateState().forEach(variable -> names.add(variable.name()));
+        return names;
+    }
+
+    /** Returns whether a tensor says which clients there are. */
+    static boolean isList(String name) {
+        return name.equals(CLIENTS);
+    }
+
+    static void writeKnown(Sink sink, Rows rows) {
+        long[] numbers = Arrays.stream(rows.known).asLongStream().toArray();
+        sink.write(CLIENTS, 0, MemorySegment.ofArray(numbers));
+    }
+
     /**
      * Writes what one device holds.
      *
-     * @param row of the file that a client here has
-     * @param shared whether what all clients share is written too: once is enough
+     * @param kept where clients that sit out have their private state; empty if none does
+     * @param leads whether this is the device that writes what is there once, because all have it in common
      */
-    static void write(Sink sink, Clients clients, boolean[] admitted, IntUnaryOperator row, boolean shared) {
+    static void write(Sink sink, Clients clients, Optional<ClientStore> kept, Rows rows, boolean leads) {
         for (Variable variable : clients.state()) {
-            if (!variable.isShared() || shared) {
-                Buffer buffer = variable.buffer();
-                forPieces(variable, clients, row, (offset, piece, at) -> {
-                    if (!buffer.device().isHost()) {
-                        buffer.copyOut(offset, piece);
-                    }
-                    sink.write(variable.name(), at, piece);
-                });
+            boolean own = isPrivate(clients, variable);
+            if (variable.isCommon() && !own) {
+                if (leads) {
+                    write(sink, variable, 0, 0);
+                }
+            } else if (!own || kept.isEmpty()) { // otherwise it has been saved
+                for (int k = 0; k < clients.count(); k++) {
+                    int client = clients.number(k);
+                    write(sink, variable, k, own ? rows.knownRow(client) : rows.cohortRow(client));
+                }
             }
         }
         for (int k = 0; k < clients.count(); k++) {
-            var draws = new long[] {clients.innerDraws()[k], clients.outerDraws()[k]};
-            var dropped = new byte[] {(byte) (admitted[k] && !clients.takesPart(k) ? 1 : 0)};
-            sink.write(DRAWS, 2L * Long.BYTES * row.applyAsInt(k), MemorySegment.ofArray(draws));
-            sink.write(DROPPED, row.applyAsInt(k), MemorySegment.ofArray(dropped));
+            int client = clients.number(k);
+            if (kept.isEmpty()) {
+                var draws = new long[] {clients.innerDraws()[k], clients.outerDraws()[k]};
+                sink.write(DRAWS, 2L * Long.BYTES * rows.knownRow(client), MemorySegment.ofArray(draws));
+            }
+            var dropped = new byte[] {(byte) (clients.takesPart(k) ? 0 : 1)};
+            sink.write(DROPPED, rows.cohortRow(client), MemorySegment.ofArray(dropped));
         }
+    }
+
+    /** Writes what clients have kept, on one device for all of a process. */
+    static void writeKept(Sink sink, Clients clients, ClientStore kept, Rows rows) {
+        for (int client : kept.clients()) {
+            long row = rows.knownRow(client);
+            sink.write(DRAWS, 2L * Long.BYTES * row, kept.draws(client));
+            long at = 0;
+            for (Variable variable : clients.privateState()) {
+                long length = variable.length();
+                sink.write(variable.name(), row * length * Float.BYTES, kept.values(client, at, length));
+                at += length;
+            }
+        }
+    }
+
+    private static void write(Sink sink, Variable variable, int client, long row) {
+        Buffer buffer = variable.buffer();
+        forPieces(variable, client, row, (offset, piece, at) -> {
+            if (!buffer.device().isHost()) {
+                buffer.copyOut(offset, piece);
+            }
+            sink.write(variable.name(), at, piece);
+        });
     }
 
     /** Processes a piece of a variable, which starts at an element of the variable and at a byte of the file. */
@@ -129,27 +237,24 @@ final class Checkpoint {
     }
 
     /**
-     * Returns every client's values, where they belong in the file. On the host the pieces are the memory itself;
-     * values of a GPU pass through host memory a piece at a time: a state may be larger than what is free here.
+     * Processes the values of client {@code k} of a device, which belong to a row of the file. On the host the pieces
+     * are the memory itself; values of a GPU pass through host memory a piece at a time: a state may be larger than
+     * what is free here.
      */
-    private static <E extends Exception> void forPieces(
-            Variable variable, Clients clients, IntUnaryOperator rows, Piece<E> body) throws E {
+    private static <E extends Exception> void forPieces(Variable variable, int k, long row, Piece<E> body) throws E {
         long length = variable.length();
         try (Arena arena = Arena.ofConfined()) {
             boolean host = variable.buffer().device().isHost();
             MemorySegment scratch = host
                     ? variable.buffer().segment()
                     : arena.allocate(Math.min(length, PIECE) * Float.BYTES, Float.BYTES);
-            for (int k = 0; k < (variable.isShared() ? 1 : clients.count()); k++) {
-                long row = variable.isShared() ? 0 : rows.applyAsInt(k) * length;
-                for (long done = 0; done < length; done += PIECE) {
-                    long bytes = Math.min(PIECE, length - done) * Float.BYTES;
-                    long offset = k * length + done;
-                    body.accept(
-                            offset,
-                            scratch.asSlice(host ? offset * Float.BYTES : 0, bytes),
-                            (row + done) * Float.BYTES);
-                }
+            for (long done = 0; done < length; done += PIECE) {
+                long bytes = Math.min(PIECE, length - done) * Float.BYTES;
+                long offset = k * length + done;
+                body.accept(
+                        offset,
+                        scratch.asSlice(host ? offset * Float.BYTES : 0, bytes),
+                        (row * length + done) * Float.BYTES);
             }
         }
     }
@@ -177,6 +282,12 @@ final class Checkpoint {
     }
 
     private static void requireSame(SafetensorsFile file, Setup setup) {
+        if (file.metadata().containsKey("method") && !file.metadata().containsKey(Setup.MEANS)) {
+            throw new CheckpointException(
+                    ("%s is from a version whose means were sums in client order; they are exact now, so the run would not go"
+                                    + " on with bit-identical results. Begin it anew, or resume it with that version")
+                            .formatted(file.path()));
+        }
         setup.identity().forEach((key, mine) -> {
             String its = file.metadata().get(key);
             if (!mine.equals(its)) {
@@ -202,36 +313,114 @@ final class Checkpoint {
         }
     }
 
-    /** Reads what one device holds; afterwards, who takes part in the round that is under way. */
-    static boolean[] read(SafetensorsFile file, Clients clients, int allClients, boolean[] admitted) {
+    /** Returns the clients that have ever taken part, ascending. */
+    static int[] known(SafetensorsFile file, int clients) {
+        SafetensorsFile.Tensor tensor = file.tensors().get(CLIENTS);
+        if (tensor == null || tensor.dtype() != Dtype.I64 || tensor.shape().size() != 1) {
+            throw new CheckpointException("%s is foreign: it does not say which clients it has".formatted(file.path()));
+        }
+        var numbers = new long[Math.toIntExact(tensor.shape().getFirst())];
         try {
-            for (Variable variable : clients.state()) {
-                require(file, spec(variable, allClients));
-                Buffer buffer = variable.buffer();
-                Piece<IOException> read = (offset, piece, at) -> {
-                    file.read(variable.name(), at, piece);
-                    if (!buffer.device().isHost()) {
-                        buffer.copyIn(offset, piece);
-                    }
-                };
-                forPieces(variable, clients, clients::number, read);
-            }
-            require(file, SafetensorsWriter.Tensor.of(DRAWS, Dtype.I64, allClients, 2));
-            require(file, SafetensorsWriter.Tensor.of(DROPPED, Dtype.U8, allClients));
-            boolean[] takesPart = admitted.clone();
-            var draws = new long[2];
-            var dropped = new byte[1];
-            for (int k = 0; k < clients.count(); k++) {
-                file.read(DRAWS, 2L * Long.BYTES * clients.number(k), MemorySegment.ofArray(draws));
-                file.read(DROPPED, clients.number(k), MemorySegment.ofArray(dropped));
-                clients.innerDraws()[k] = draws[0];
-                clients.outerDraws()[k] = draws[1];
-                takesPart[k] &= dropped[0] == 0;
-            }
-            return takesPart;
+            file.read(CLIENTS, 0, MemorySegment.ofArray(numbers));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+        for (int i = 0; i < numbers.length; i++) {
+            if (numbers[i] < 0 || numbers[i] >= clients || (i > 0 && numbers[i] <= numbers[i - 1])) {
+                throw new CheckpointException(
+                        "%s is foreign: clients %d of %d".formatted(file.path(), numbers[i], clients));
+            }
+        }
+        return Arrays.stream(numbers).mapToInt(Math::toIntExact).toArray();
+    }
+
+    /**
+     * Reads what clients have kept, on one device for all of a process.
+     *
+     * @param here which clients may be on a device of this process
+     */
+    static void readKept(SafetensorsFile file, Clients clients, Rows rows, ClientStore kept, IntPredicate here) {
+        try {
+            for (Variable variable : clients.privateState()) {
+                require(file, spec(variable, rows.known()));
+            }
+            require(file, SafetensorsWriter.Tensor.of(DRAWS, Dtype.I64, rows.known(), 2));
+            for (int row = 0; row < rows.known(); row++) {
+                int client = rows.known[row];
+                if (here.test(client)) {
+                    file.read(DRAWS, 2L * Long.BYTES * row, kept.draws(client));
+                    long at = 0;
+                    for (Variable variable : clients.privateState()) {
+                        long length = variable.length();
+                        file.read(variable.name(), row * length * Float.BYTES, kept.values(client, at, length));
+                        at += length;
+                    }
+                    kept.put(client);
+                }
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Reads what one device holds; what clients have kept is there if {@code kept} has it. Sets who takes part. */
+    static void read(SafetensorsFile file, Clients clients, Optional<ClientStore> kept, Rows rows) {
+        try {
+            if (kept.isPresent()) {
+                clients.load(kept.get());
+            } else {
+                require(file, SafetensorsWriter.Tensor.of(DRAWS, Dtype.I64, rows.known(), 2));
+            }
+            for (Variable variable : clients.state()) {
+                boolean own = isPrivate(clients, variable);
+                if (own && kept.isPresent()) {
+                    continue;
+                }
+                SafetensorsFile.Tensor found = file.tensors().get(variable.name());
+                boolean common = !own && found != null && found.shape().getFirst() == 1;
+                require(file, spec(variable, own ? rows.known() : common ? 1 : rows.cohort()));
+                if (variable.isShared()) {
+                    read(file, variable, 0, 0);
+                } else if (common) {
+                    read(file, variable, 0, 0);
+                    variable.becomeCommon();
+                    variable.respread();
+                } else {
+                    for (int k = 0; k < clients.count(); k++) {
+                        int client = clients.number(k);
+                        read(file, variable, k, own ? rows.knownRow(client) : rows.cohortRow(client));
+                    }
+                }
+            }
+            require(file, SafetensorsWriter.Tensor.of(DROPPED, Dtype.U8, rows.cohort()));
+            var takesPart = new boolean[clients.count()];
+            var draws = new long[2];
+            var dropped = new byte[1];
+            for (int k = 0; k < clients.count(); k++) {
+                int client = clients.number(k);
+                if (kept.isEmpty()) {
+                    file.read(DRAWS, 2L * Long.BYTES * rows.knownRow(client), MemorySegment.ofArray(draws));
+                    clients.innerDraws()[k] = draws[0];
+                    clients.outerDraws()[k] = draws[1];
+                }
+                file.read(DROPPED, rows.cohortRow(client), MemorySegment.ofArray(dropped));
+                takesPart[k] = dropped[0] == 0;
+            }
+            clients.admit(takesPart);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static void read(SafetensorsFile file, Variable variable, int client, long row) throws IOException {
+        Buffer buffer = variable.buffer();
+        Piece<IOException> read = (offset, piece, at) -> {
+            file.read(variable.name(), at, piece);
+            if (!buffer.device().isHost()) {
+                buffer.copyIn(offset, piece);
+            }
+        };
+        forPieces(variable, client, row, read);
     }
 
     private static void require(SafetensorsFile file, SafetensorsWriter.Tensor wanted) {

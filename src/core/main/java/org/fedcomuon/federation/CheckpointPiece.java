@@ -8,10 +8,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.IntStream;
 import org.fedcomuon.format.SafetensorsFile;
 import org.fedcomuon.format.SafetensorsWriter;
+import org.fedcomuon.method.ClientStore;
 import org.fedcomuon.method.Clients;
 
 /**
@@ -30,12 +34,13 @@ final class CheckpointPiece {
     }
 
     /** Writes that of one member. */
-    static void write(CheckpointStore store, long step, int member, Clients clients, boolean[] admitted) {
+    static void write(CheckpointStore store, long step, int member, Clients clients, Optional<ClientStore> kept) {
         Path file = file(store, step, member);
+        int[] here = IntStream.range(0, clients.count()).map(clients::number).toArray();
+        var rows = new Checkpoint.Rows(here, kept.map(ClientStore::clients).orElse(here));
         try {
             Files.createDirectories(store.directory());
-            try (var writer =
-                    SafetensorsWriter.create(file, Map.of(), Checkpoint.tensors(clients, clients.count(), false))) {
+            try (var writer = SafetensorsWriter.create(file, Map.of(), Checkpoint.tensors(clients, rows, false))) {
                 Checkpoint.Sink sink = (name, offset, from) -> {
                     try {
                         writer.write(name, offset, from);
@@ -43,12 +48,30 @@ final class CheckpointPiece {
                         throw unwritten(file, e);
                     }
                 };
-                Checkpoint.write(sink, clients, admitted, k -> k, false);
+                Checkpoint.writeKnown(sink, rows);
+                Checkpoint.write(sink, clients, kept, rows, false);
+                kept.ifPresent(own -> Checkpoint.writeKept(sink, clients, own, rows));
                 writer.commit();
             }
         } catch (IOException e) {
             throw unwritten(file, e);
         }
+    }
+
+    /** Returns the clients of a member that have ever taken part, ascending. */
+    static int[] known(CheckpointStore store, long step, int member, int clients) {
+        try (SafetensorsFile file = SafetensorsFile.open(file(store, step, member))) {
+            return Checkpoint.known(file, clients);
+        } catch (IOException e) {
+            throw unread(file(store, step, member), member, e);
+        }
+    }
+
+    private static CheckpointException unread(Path path, int member, IOException e) {
+        return new CheckpointException(
+                "member %d has left no piece that can be read; do all members see the same directory? %s: %s"
+                        .formatted(member, path, e.getMessage()),
+                e);
     }
 
     private static CheckpointException unwritten(Path file, IOException e) {
@@ -58,31 +81,44 @@ final class CheckpointPiece {
     /**
      * Copies a member's piece to where it belongs.
      *
-     * @param clients of that member, in its order
+     * @param here the clients of the round that the member has, ascending
+     * @param rows of the checkpoint
      */
     static void copy(
-            CheckpointStore store, long step, int member, List<Integer> clients, CheckpointStore.Pending pending) {
+            CheckpointStore store,
+            long step,
+            int member,
+            List<Integer> here,
+            Clients clients,
+            Checkpoint.Rows rows,
+            CheckpointStore.Pending pending) {
         Path path = file(store, step, member);
         try (SafetensorsFile file = SafetensorsFile.open(path);
                 Arena arena = Arena.ofConfined()) {
             file.verify();
+            int[] known = Checkpoint.known(file, clients.total());
+            Set<String> keptNames = Checkpoint.kept(clients);
             for (Map.Entry<String, SafetensorsFile.Tensor> tensor :
                     file.tensors().entrySet()) {
-                long row = tensor.getValue().bytes() / clients.size();
+                String name = tensor.getKey();
+                if (Checkpoint.isList(name)) {
+                    continue;
+                }
+                boolean kept = keptNames.contains(name);
+                int count = kept ? known.length : here.size();
+                long row = count == 0 ? 0 : tensor.getValue().bytes() / count;
                 MemorySegment scratch = arena.allocate(Math.min(row, PIECE_BYTES), Long.BYTES);
-                for (int k = 0; k < clients.size(); k++) {
+                for (int k = 0; k < count; k++) {
+                    long to = kept ? rows.knownRow(known[k]) : rows.cohortRow(here.get(k));
                     for (long at = 0; at < row; at += PIECE_BYTES) {
                         MemorySegment piece = scratch.asSlice(0, Math.min(PIECE_BYTES, row - at));
-                        file.read(tensor.getKey(), k * row + at, piece);
-                        pending.write(tensor.getKey(), clients.get(k) * row + at, piece);
+                        file.read(name, k * row + at, piece);
+                        pending.write(name, to * row + at, piece);
                     }
                 }
             }
         } catch (IOException e) {
-            throw new CheckpointException(
-                    "member %d has left no piece that can be read; do all members see the same directory? %s: %s"
-                            .formatted(member, path, e.getMessage()),
-                    e);
+            throw unread(path, member, e);
         }
     }
 

@@ -40,7 +40,7 @@ public final class CheckpointStore {
     private static final String FORMAT = "fedcomuon-checkpoint";
 
     /** Checked in this order, because the version of another format has no meaning. */
-    private static final List<Map.Entry<String, String>> OURS =
+    static final List<Map.Entry<String, String>> OURS =
             List.of(Map.entry(FORMAT_KEY, FORMAT), Map.entry("version", "1"));
 
     private static final int KEPT = 2;

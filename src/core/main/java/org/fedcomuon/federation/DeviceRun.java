@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Supplier;
+import java.util.stream.IntStream;
 import org.fedcomuon.cluster.Cluster;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.DeviceException;
@@ -15,6 +16,7 @@ import org.fedcomuon.device.Devices;
 import org.fedcomuon.device.InstructionSet;
 import org.fedcomuon.format.SafetensorsFile;
 import org.fedcomuon.method.ClientFault;
+import org.fedcomuon.method.ClientStore;
 import org.fedcomuon.method.Clients;
 import org.fedcomuon.method.Method;
 import org.fedcomuon.method.Variable;
@@ -37,7 +39,7 @@ final class DeviceRun {
     // Confined to the device thread, from here on.
     private @Nullable Variable virtual; // for the average at a step that is no exchange
     private @Nullable MemorySegment average; // where the host sees it, if the device's memory is not the host's
-    private boolean[] admitted = {};
+    private long seated; // the round whose clients are here
     private Optional<Path> lastCheckpoint = Optional.empty();
 
     DeviceRun(Setup setup, SharedState shared, RunMonitor monitor, int self, @Nullable SafetensorsFile resumed) {
@@ -54,12 +56,16 @@ final class DeviceRun {
      */
     Result run() {
         int devices = setup.devices().size();
+        seated = resumed == null
+                ? 0
+                : Math.max(0, Checkpoint.Counters.of(resumed).step() - 1) / setup.tau(); // that of the last step
         try (Device device = Devices.open(
                         setup.devices().get(self), Math.max(1, setup.threads() / devices), InstructionSet.AUTO);
                 Clients clients = new Clients(
                         device,
                         setup.problem(),
-                        setup.placement().clients().get(member),
+                        here(seated),
+                        setup.seating().capacity(member),
                         setup.seed(),
                         setup.policy(),
                         this::fault,
@@ -89,7 +95,7 @@ final class DeviceRun {
         Method.Replica replica = setup.method().on(clients);
         long t = begin(clients, server, replica);
         if (leads()) {
-            monitor.started(setup.start(t, server.bytes()));
+            monitor.started(setup.start(t, server.bytes(), clients));
         }
         if (resumed == null) {
             evaluate(t, clients, server); // a run that goes on has done so before its checkpoint
@@ -114,42 +120,68 @@ final class DeviceRun {
 
     /** Sets the initial state, or that of the checkpoint. Returns the number of steps done before. */
     private long begin(Clients clients, Exchange server, Method.Replica replica) {
-        if (resumed == null) {
-            for (int k = 0; k < clients.count(); k++) {
-                clients.weights()
-                        .buffer()
-                        .copyIn(k * clients.n(), setup.initial().segment());
+        server.begin(setup.participation().cohort(seated));
+        if (!setup.seating().isFixed()) {
+            if (self == 0) {
+                shared.kept = Optional.of(setup.store(clients));
             }
-            admitted = new boolean[clients.count()];
-            Arrays.fill(admitted, true);
+            shared.barrier.await();
+        }
+        if (resumed == null) {
+            clients.weights().buffer().copyIn(0, setup.initial().segment());
+            clients.weights().becomeCommon();
+            clients.weights().respread();
             clients.timed(Clients.Phase.STEP, () -> replica.initialize(server));
             return 0;
         }
         var counters = Checkpoint.Counters.of(resumed);
         server.resume(counters.communicatedBytes(), counters.roundTrips());
-        admitted = admitted(counters.step() / setup.tau(), clients);
-        clients.admit(Checkpoint.read(resumed, clients, setup.problem().clients(), admitted));
+        var rows = new Checkpoint.Rows(
+                setup.participation().cohort(seated),
+                Checkpoint.known(resumed, setup.problem().clients()));
+        if (self == 0 && shared.kept.isPresent()) {
+            Checkpoint.readKept(
+                    resumed,
+                    clients,
+                    rows,
+                    shared.kept.get(),
+                    client -> setup.seating().isFor(client, member));
+        }
+        shared.barrier.await();
+        Checkpoint.read(resumed, clients, shared.kept, rows);
         return counters.step();
     }
 
-    private boolean[] admitted(long round, Clients clients) {
-        boolean[] all = setup.participation().of(round);
-        var here = new boolean[clients.count()];
-        for (int k = 0; k < here.length; k++) {
-            here[k] = all[clients.number(k)];
+    /** Returns the clients of a round that are on this device. */
+    private List<Integer> here(long round) {
+        return setup.seating().clients(round).get(member);
+    }
+
+    /** Brings the clients of a round here; those of the round before leave with what they keep. */
+    private void enter(long round, Clients clients, Exchange server, Method.Replica replica) {
+        if (shared.kept.isPresent() && round != seated) {
+            ClientStore kept = shared.kept.get();
+            clients.save(kept);
+            shared.barrier.await();
+            clients.seat(here(round), kept);
+            seated = round;
+            server.begin(setup.participation().cohort(round));
+            if (clients.admitNewcomers()) {
+                clients.timed(Clients.Phase.STEP, replica::join);
+            }
         }
-        return here;
+        clients.admitAll();
+        clients.forgetLosses();
     }
 
     private void step(Method.Step t, Clients clients, Exchange server, Method.Replica replica) {
         clients.enter(t.t());
+        server.beginStep();
         if (t.startsRound()) {
-            admitted = admitted(t.round(), clients);
-            clients.admit(admitted);
-            clients.forgetLosses();
+            enter(t.round(), clients, server, replica);
         }
         clients.timed(Clients.Phase.STEP, () -> replica.step(t, server));
-        if (t.isSync()) {
+        if (t.isSync() && !server.isMean(clients.weights())) { // changed by the server after the average
             clients.requireConverging(clients.weights());
         }
         long done = t.t() + 1;
@@ -163,11 +195,15 @@ final class DeviceRun {
                         setup.participation().count() - server.participants(),
                         server.bytes(),
                         server.roundTrips(),
+                        server.exchangedBytes(),
                         monitor.seconds(),
                         shared.seconds(Clients.Phase.STEP),
                         shared.seconds(Clients.Phase.GRADIENT),
                         shared.seconds(Clients.Phase.ORTHOGONALIZE),
                         shared.seconds(Clients.Phase.EXCHANGE),
+                        Arrays.stream(setup.participation().cohort(t.round()))
+                                .boxed()
+                                .toList(),
                         Arrays.stream(shared.losses).boxed().toList(),
                         shared.seconds);
                 monitor.round(round);
@@ -299,36 +335,49 @@ final class DeviceRun {
     private void save(CheckpointStore store, long step, Clients clients, Exchange server) {
         var event = new CheckpointEvent();
         event.begin();
+        shared.kept.ifPresent(clients::save);
         if (setup.cluster().isPresent()) {
             saveAsMember(event, store, step, clients, server);
-        } else if (self == 0) {
+            return;
+        }
+        shared.barrier.await();
+        var rows = new Checkpoint.Rows(setup.participation().cohort(seated), known());
+        if (self == 0) {
             var counters = new Checkpoint.Counters(step, server.bytes(), server.roundTrips(), monitor.faults());
-            try (var pending = Checkpoint.begin(store, setup, counters, clients)) {
+            try (var pending = Checkpoint.begin(store, setup, counters, clients, rows)) {
                 shared.pending = pending;
-                writeTogether(pending, clients);
+                writeTogether(pending, clients, rows);
                 committed(event, step, pending.commit());
             }
         } else {
-            writeTogether(null, clients);
+            writeTogether(null, clients, rows);
         }
+    }
+
+    /** Returns the clients of this process that have ever taken part, ascending. */
+    private int[] known() {
+        return shared.kept
+                .map(ClientStore::clients)
+                .orElseGet(() -> IntStream.range(0, setup.problem().clients()).toArray());
     }
 
     /** The other members write pieces, which the first merges when all are there. */
     private void saveAsMember(
             CheckpointEvent event, CheckpointStore store, long step, Clients clients, Exchange server) {
         if (!leads()) {
-            CheckpointPiece.write(store, step, member, clients, admitted);
+            CheckpointPiece.write(store, step, member, clients, shared.kept);
         }
         server.await();
         if (leads() && CheckpointPiece.areDone(store, step, setup.members())) {
             committed(event, step, store.file(step)); // before this member was lost and started again
         } else if (leads()) {
             var counters = new Checkpoint.Counters(step, server.bytes(), server.roundTrips(), monitor.faults());
-            try (var pending = Checkpoint.begin(store, setup, counters, clients)) {
-                Checkpoint.write(pending::write, clients, admitted, clients::number, true);
+            List<List<Integer>> members = setup.seating().clients(seated);
+            var rows = new Checkpoint.Rows(setup.participation().cohort(seated), knownByAll(store, step));
+            try (var pending = Checkpoint.begin(store, setup, counters, clients, rows)) {
+                write(pending, clients, rows);
                 for (int other = 1; other < setup.members(); other++) {
-                    CheckpointPiece.copy(
-                            store, step, other, setup.placement().clients().get(other), pending);
+                    CheckpointPiece.copy(store, step, other, members.get(other), clients, rows, pending);
                 }
                 committed(event, step, pending.commit());
             }
@@ -341,12 +390,34 @@ final class DeviceRun {
         monitor.checkpoint(event, step, file);
     }
 
+    /** Returns the clients of all members that have ever taken part, ascending. */
+    private int[] knownByAll(CheckpointStore store, long step) {
+        if (shared.kept.isEmpty()) {
+            return known();
+        }
+        IntStream all = IntStream.of(known());
+        for (int other = 1; other < setup.members(); other++) {
+            all = IntStream.concat(
+                    all,
+                    IntStream.of(CheckpointPiece.known(
+                            store, step, other, setup.problem().clients())));
+        }
+        return all.sorted().toArray();
+    }
+
     /** Device 0 creates the file; no device continues before all have written. */
-    private void writeTogether(CheckpointStore.@Nullable Pending own, Clients clients) {
+    private void writeTogether(CheckpointStore.@Nullable Pending own, Clients clients, Checkpoint.Rows rows) {
         shared.barrier.await();
-        CheckpointStore.Pending pending = own != null ? own : Objects.requireNonNull(shared.pending);
-        Checkpoint.write(pending::write, clients, admitted, clients::number, clients.number(0) == 0);
+        write(own != null ? own : Objects.requireNonNull(shared.pending), clients, rows);
         shared.barrier.await();
+    }
+
+    /** Writes what this device has, and the first one what clients of this process have kept. */
+    private void write(CheckpointStore.Pending pending, Clients clients, Checkpoint.Rows rows) {
+        Checkpoint.write(pending::write, clients, shared.kept, rows, self == 0);
+        if (self == 0) {
+            shared.kept.ifPresent(kept -> Checkpoint.writeKept(pending::write, clients, kept, rows));
+        }
     }
 
     private Result result(long step, boolean stopped, Clients clients, Exchange server) {
@@ -360,6 +431,8 @@ final class DeviceRun {
                 Sha256.of(copy.segment()),
                 server.bytes(),
                 server.roundTrips(),
+                server.exchangedBytes(),
+                server.exchanges(),
                 monitor.faults(),
                 monitor.seconds(),
                 server.title(),

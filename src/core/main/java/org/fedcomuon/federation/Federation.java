@@ -10,14 +10,17 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.stream.IntStream;
 import org.fedcomuon.cluster.Cluster;
 import org.fedcomuon.cluster.MemberFailedException;
 import org.fedcomuon.device.DeviceException;
-import org.fedcomuon.device.NcclMean;
+import org.fedcomuon.device.MeanWeights;
+import org.fedcomuon.device.NcclReduction;
 import org.fedcomuon.format.SafetensorsFile;
 import org.fedcomuon.method.ClientFault;
 import org.fedcomuon.method.ClientFaultException;
+import org.fedcomuon.method.ClientStore;
 import org.fedcomuon.method.Method;
 import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.Problem;
@@ -143,7 +146,7 @@ public final class Federation {
         var shared = new SharedState(
                 devices,
                 setup.members(),
-                setup.problem().clients(),
+                setup.participation().count(),
                 setup.evaluator().flatMap(evaluator -> evaluator.onDevices(setup.devices())));
         var results = new @Nullable Result[devices];
         var failures = new @Nullable Throwable[devices];
@@ -175,6 +178,7 @@ public final class Federation {
                 }
             }
         }
+        shared.kept.ifPresent(ClientStore::close);
         try {
             throwFirst(failures);
         } catch (RuntimeException | Error e) {
@@ -235,16 +239,19 @@ public final class Federation {
         private List<String> devices = List.of("cpu:0");
         private @Nullable Cluster cluster;
         private double @Nullable [] speeds;
-        private ExchangeKind exchange = ExchangeKind.ORDERED;
-        private long exchangeChunk;
-        private Duration ncclTimeout = NcclMean.Group.defaultTimeLimit();
+        private ExchangeKind exchange = ExchangeKind.AUTO;
+        private long exchangeSection;
+        private boolean exchangeCopies;
+        private Duration ncclTimeout = NcclReduction.Group.defaultTimeLimit();
         private int threads = Runtime.getRuntime().availableProcessors();
         private int workers = threads;
         private long iterations;
         private int tau = 1;
         private long seed;
         private double participation = 1;
-        private double[] weights;
+        private OptionalInt cohort = OptionalInt.empty();
+        private double @Nullable [] probabilities;
+        private List<Double> weights;
         private ClientFault.Policy policy = ClientFault.Policy.FAIL;
         private @Nullable Floats initial;
         private @Nullable Path recorded;
@@ -260,8 +267,7 @@ public final class Federation {
             this.problem = problem;
             this.method = method;
             name = method.name();
-            weights = new double[problem.clients()];
-            Arrays.fill(weights, 1);
+            weights = Collections.nCopies(problem.clients(), 1.0);
         }
 
         /**
@@ -300,7 +306,10 @@ public final class Federation {
             return this;
         }
 
-        /** Sets how means over several devices are computed. The default is {@link ExchangeKind#ORDERED}. */
+        /**
+         * Sets how means over several devices are computed. The default is {@link ExchangeKind#AUTO}. Does not change
+         * results.
+         */
         public Builder exchange(ExchangeKind kind) {
             exchange = kind;
             return this;
@@ -308,19 +317,22 @@ public final class Federation {
 
         /**
          * Sets how long a device waits for the others in an exchange by {@link ExchangeKind#NCCL}; a run in which one
-         * does not come fails then. The default is {@link NcclMean.Group#defaultTimeLimit}.
+         * does not come fails then. The default is {@link NcclReduction.Group#defaultTimeLimit}.
          */
         public Builder ncclTimeout(Duration value) {
             ncclTimeout = value;
             return this;
         }
 
-        /**
-         * Makes devices copy values in an exchange even if they reach each other's memory, so many elements at a time;
-         * 0 to choose by the devices and by size. For tests.
-         */
-        Builder exchangeChunk(long elements) {
-            exchangeChunk = elements;
+        /** Makes exchanges work on so many elements at a time; 0 to choose. Does not change results. For tests. */
+        Builder exchangeSection(long elements) {
+            exchangeSection = elements;
+            return this;
+        }
+
+        /** Makes devices copy even if they reach each other's memory. Does not change results. For tests. */
+        Builder exchangeCopies() {
+            exchangeCopies = true;
             return this;
         }
 
@@ -360,9 +372,32 @@ public final class Federation {
             return this;
         }
 
-        /** Sets the share of clients that take part in a round; at least one does. The default is 1. */
+        /**
+         * Sets the share of clients that take part in a round; at least one does. The default is 1. Those that sit out
+         * hold nothing but what the method keeps private, and are asked for ({@link Problem#client}) when they take
+         * part: memory and time depend on the number that takes part, not on that of all.
+         */
         public Builder participation(double share) {
             participation = share;
+            cohort = OptionalInt.empty();
+            return this;
+        }
+
+        /** Sets the number of clients that take part in a round, instead of their share. */
+        public Builder cohort(int count) {
+            cohort = OptionalInt.of(count);
+            return this;
+        }
+
+        /**
+         * Draws the clients of a round one after the other, each with a probability in proportion to these numbers,
+         * such as the number of a client's examples, among those that are left. By default all are equally likely. It
+         * does not change the {@link #weights} of means: a mean over clients that are drawn by their number of
+         * examples, with equal weights, approaches the mean over all clients that is weighted by the number of
+         * examples.
+         */
+        public Builder probabilities(double... values) {
+            probabilities = values.clone();
             return this;
         }
 
@@ -371,7 +406,7 @@ public final class Federation {
          * weights.
          */
         public Builder weights(double... values) {
-            weights = values.clone();
+            weights = Arrays.stream(values).boxed().toList();
             return this;
         }
 
@@ -458,8 +493,9 @@ public final class Federation {
                     cluster == null || devices.size() == 1,
                     "%d devices for a member of a cluster; it has one".formatted(devices.size()));
             require(
-                    cluster == null || exchange == ExchangeKind.ORDERED,
-                    "exchange = %s: members of a cluster average in client order".formatted(exchange));
+                    cluster == null || exchange == ExchangeKind.AUTO,
+                    "exchange = %s: it is for the devices of one process, not for members of a cluster"
+                            .formatted(exchange));
             require(
                     devices.stream().distinct().count() == devices.size(),
                     "a device is named twice: %s".formatted(devices));
@@ -471,20 +507,24 @@ public final class Federation {
             require(
                     exchange != ExchangeKind.NCCL || devices.stream().noneMatch(name -> name.startsWith("cpu")),
                     "exchange = nccl: NCCL works on GPUs, not on %s".formatted(String.join(",", devices)));
-            double[] costs =
-                    IntStream.range(0, clients).mapToDouble(problem::cost).toArray();
-            positive(costs, "the cost of client %d");
+            for (int client = 0; client < clients; client++) {
+                positive(problem.cost(client), "the cost of client %d", client);
+            }
             atLeast("threads", threads, 1);
             atLeast("workers", workers, 1);
             atLeast("iterations", iterations, 1);
             atLeast("tau", tau, 1);
             atLeast("steps between evaluations", evaluateEvery, 0);
             atLeast("rounds between checkpoints", checkpointEvery, 1);
+            Participation takingPart = takingPart();
             require(
-                    participation > 0 && participation <= 1,
-                    "participation = %s; it is to be more than 0 and at most 1".formatted(participation));
-            require(weights.length == clients, "%d weights for %d clients".formatted(weights.length, clients));
-            positive(weights, "the weight of client %d");
+                    takingPart.count() <= MeanWeights.MOST_TERMS,
+                    "%d clients in a round; a mean has at most %d terms"
+                            .formatted(takingPart.count(), MeanWeights.MOST_TERMS));
+            require(weights.size() == clients, "%d weights for %d clients".formatted(weights.size(), clients));
+            for (int client = 0; client < clients; client++) {
+                positive(weights.get(client), "the weight of client %d", client);
+            }
             requireNoMistakes();
             Floats w0 = start();
             method.validate(iterations, tau);
@@ -505,17 +545,19 @@ public final class Federation {
                             method,
                             devices,
                             Optional.ofNullable(cluster),
-                            Placement.of(costs, pace),
+                            new Seating(
+                                    takingPart, problem::cost, pace, cluster != null, Math.ceilDiv(iterations, tau)),
                             exchange,
-                            exchangeChunk,
+                            exchangeSection,
+                            exchangeCopies,
                             ncclTimeout,
                             threads,
                             workers,
                             iterations,
                             tau,
                             seed,
-                            new Participation(participation, clients, seed),
-                            Arrays.stream(weights).boxed().toList(),
+                            takingPart,
+                            weights,
                             policy,
                             w0,
                             evaluateEvery,
@@ -529,11 +571,44 @@ public final class Federation {
 
         /** Refuses a problem with mistakes, naming every client that has one. */
         private void requireNoMistakes() {
-            List<String> mistakes = IntStream.range(0, problem.clients())
-                    .boxed()
-                    .flatMap(k -> problem.mistakes(k).stream().map(mistake -> "client %d: %s".formatted(k, mistake)))
-                    .toList();
+            var mistakes = new ArrayList<String>();
+            for (int k = 0; k < problem.clients(); k++) {
+                for (String mistake : problem.mistakes(k)) {
+                    mistakes.add("client %d: %s".formatted(k, mistake));
+                }
+            }
             require(mistakes.isEmpty(), String.join("; ", mistakes));
+        }
+
+        private Participation takingPart() {
+            int clients = problem.clients();
+            require(
+                    participation > 0 && participation <= 1,
+                    "participation = %s; it is to be more than 0 and at most 1".formatted(participation));
+            require(
+                    cohort.isEmpty() || (cohort.getAsInt() >= 1 && cohort.getAsInt() <= clients),
+                    "cohort = %d; it is to be at least 1 and at most %d, the number of clients"
+                            .formatted(cohort.orElse(0), clients));
+            int count = cohort.orElse((int) Math.max(1, Math.round(participation * clients)));
+            if (probabilities == null) {
+                return Participation.of(clients, count, seed);
+            }
+            require(
+                    probabilities.length == clients,
+                    "%d probabilities for %d clients".formatted(probabilities.length, clients));
+            int possible = 0;
+            for (int client = 0; client < clients; client++) {
+                double value = probabilities[client];
+                require(
+                        value >= 0 && value < Double.POSITIVE_INFINITY,
+                        "the probability of client %d is %s; it is to be at least 0 and finite"
+                                .formatted(client, value));
+                possible += value > 0 ? 1 : 0;
+            }
+            require(
+                    possible >= count,
+                    "%d clients in a round, but only %d have a probability above 0".formatted(count, possible));
+            return Participation.of(probabilities, count, seed);
         }
 
         private Floats start() {
@@ -562,6 +637,7 @@ public final class Federation {
             all.put("iterations", Long.toString(iterations));
             all.put("tau", Integer.toString(tau));
             all.put("participation", Double.toString(participation));
+            cohort.ifPresent(count -> all.put("cohort", Integer.toString(count)));
             all.put("onFault", policy.toString().toLowerCase(Locale.ROOT));
             all.put("innerDimension", Integer.toString(problem.innerDimension()));
             all.put("parameters", Long.toString(problem.layout().length()));
@@ -571,9 +647,14 @@ public final class Federation {
 
         private static void positive(double[] values, String name) {
             for (int i = 0; i < values.length; i++) {
-                require(
-                        values[i] > 0 && values[i] < Double.POSITIVE_INFINITY,
-                        "%s is %s; it is to be more than 0 and finite".formatted(name.formatted(i), values[i]));
+                positive(values[i], name, i);
+            }
+        }
+
+        private static void positive(double value, String name, int number) {
+            if (!(value > 0 && value < Double.POSITIVE_INFINITY)) { // a message for each of a million would take long
+                throw new IllegalArgumentException(
+                        "%s is %s; it is to be more than 0 and finite".formatted(name.formatted(number), value));
             }
         }
 
@@ -588,16 +669,18 @@ public final class Federation {
         }
     }
 
-    /** How the means over clients on several devices are computed. */
+    /**
+     * How devices of one process exchange what a mean over their clients is computed from. Means are exact before they
+     * are rounded, so results are bit-identical with each of these.
+     */
     public enum ExchangeKind {
-        /** In client order, by our own kernels. Results are bit-identical on any devices. */
-        ORDERED,
+        /** By NCCL between GPUs where it is installed, and otherwise as {@link #PEER}. */
+        AUTO,
 
-        /**
-         * Each GPU sums its own clients, and NCCL adds up the sums: less data is sent between them. The order of
-         * summation depends on the placement of clients and on NCCL, and so do the last bits of every mean. Needs GPUs
-         * and NCCL.
-         */
+        /** By our own kernels, which read the memory of other devices, or copies of it. */
+        PEER,
+
+        /** By NCCL, between GPUs of one kind. A run fails where it is not installed. */
         NCCL;
 
         /** Returns the name in settings and records. */

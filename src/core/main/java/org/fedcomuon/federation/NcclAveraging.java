@@ -1,89 +1,80 @@
 package org.fedcomuon.federation;
 
-import java.time.Duration;
 import java.util.List;
-import java.util.Objects;
+import org.fedcomuon.cluster.Cluster.MeanBlock;
 import org.fedcomuon.device.Batch;
-import org.fedcomuon.device.Buffer;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.ElementType;
-import org.fedcomuon.device.NcclMean;
+import org.fedcomuon.device.NcclReduction;
 import org.fedcomuon.method.Clients;
 import org.fedcomuon.method.Variable;
 
-/** Means by NCCL: each device sums its own clients, and NCCL adds up the sums of the devices. */
+/**
+ * Means by NCCL: each device computes exponents and sums of its own clients, section by section, and NCCL reduces them
+ * over the devices, as integers.
+ */
 final class NcclAveraging implements Averaging {
     private final SharedState shared;
-    private final Clients clients;
     private final Device device;
-    private final NcclMean nccl;
-    private final double[] ownWeights;
-    private Buffer sum;
+    private final NcclReduction nccl;
+    private final long mostElements;
+    private final GrowingBuffer exponents;
+    private final GrowingBuffer sums;
+    private long bytes;
 
-    /** All devices are here before any returns, and all fail when one does. */
-    NcclAveraging(SharedState shared, int self, Clients clients, Duration timeLimit) {
+    /**
+     * All devices are here before any returns, and all fail when one does.
+     *
+     * @param group of all devices
+     * @param mostElements of a section; 0 to choose
+     */
+    NcclAveraging(SharedState shared, Clients clients, NcclReduction.Group group, long mostElements) {
         this.shared = shared;
-        this.clients = clients;
+        this.mostElements = mostElements > 0 ? mostElements : MeanBlock.MOST_ELEMENTS;
         device = clients.device();
-        ownWeights = new double[clients.count()];
-        sum = device.allocate("a sum for NCCL", ElementType.FLOAT32, 0);
-        try {
-            shared.opened[self] = device;
-            shared.barrier.await();
-            if (self == 0) {
-                shared.nccl = NcclMean.Group.of(List.of(shared.opened), timeLimit);
-            }
-            shared.barrier.await();
-            nccl = Objects.requireNonNull(shared.nccl).join(device);
-        } catch (RuntimeException e) {
-            sum.close();
-            throw e;
-        }
+        exponents = new GrowingBuffer(device, "exponents for NCCL", ElementType.UINT8);
+        sums = new GrowingBuffer(device, "sums for NCCL", ElementType.INT64);
+        nccl = group.join(device);
         try {
             shared.barrier.await();
         } catch (RuntimeException e) {
             nccl.abandon();
-            sum.close();
             throw e;
         }
     }
 
     @Override
-    public void post(Variable... posted) {
+    public void post(List<Variable> posted, double[] weights) {
         shared.barrier.await();
     }
 
     @Override
-    public void average(int i, Variable variable) {
-        long length = variable.length();
-        if (sum.length() < length) {
-            sum.close();
-            sum = device.allocate("a sum for NCCL", ElementType.FLOAT32, length);
+    public void average(List<Variable> posted, double[] weights, RoundWeights round) {
+        List<Section> sections = Section.of(posted, mostElements);
+        exponents.grow(Section.longest(sections));
+        sums.grow(Section.longest(sections));
+        for (Section section : sections) {
+            Batch maxima = exponents.vector(0, section.count());
+            Batch total = sums.vector(0, section.count());
+            device.meanExponents(section.all(), weights, maxima);
+            nccl.max(maxima);
+            device.meanSums(section.all(), weights, round.terms(), maxima, total);
+            nccl.sum(total);
+            device.finishMean(List.of(total), maxima, round.terms(), round.total(), section.each());
+            bytes += 2 * section.count() * (Byte.BYTES + Long.BYTES); // to and from
         }
-        Batch one = new Batch(sum, 0, 1, length, length);
-        Batch rows = variable.buffer().batch(clients.count(), length);
-        double all = 0;
-        for (double weight : shared.weights) {
-            all += weight;
-        }
-        double here = 0;
-        for (int k = 0; k < clients.count(); k++) {
-            ownWeights[k] = shared.weights[clients.number(k)];
-            here += ownWeights[k];
-        }
-        sum.zero();
-        if (here > 0) {
-            device.average(rows, ownWeights);
-            device.ema(Math.min(1, here / all), rows.client(0), one);
-        }
-        nccl.sum(one);
-        device.ema(1, new Batch(sum, 0, clients.count(), length, clients.count() == 1 ? length : 0), rows);
+        nccl.await();
     }
 
     @Override
     public String title() {
-        return "%s (%s)".formatted(Federation.ExchangeKind.NCCL, nccl.title());
+        return "nccl (%s)".formatted(nccl.title());
+    }
+
+    @Override
+    public long exchangedBytes() {
+        return bytes;
     }
 
     /** Before the device is waited for, which would not return while a kernel of NCCL waits for another that failed. */
@@ -106,6 +97,7 @@ final class NcclAveraging implements Averaging {
 
     @Override
     public void close() {
-        sum.close();
+        exponents.close();
+        sums.close();
     }
 }

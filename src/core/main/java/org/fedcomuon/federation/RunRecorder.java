@@ -147,6 +147,8 @@ public final class RunRecorder implements Listener {
             end.put("sha256", result.sha256());
             end.put("communicated_bytes", result.communicatedBytes());
             end.put("round_trips", result.roundTrips());
+            end.put("exchanged_bytes", result.exchangedBytes());
+            end.put("exchanges", result.exchanges());
             end.put("faults", result.faults());
             end.put("wall_seconds", total("seconds", result.seconds()));
             end.put("exchange", result.exchange());

@@ -1,7 +1,10 @@
 package org.fedcomuon.federation;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -11,8 +14,11 @@ import java.util.Map;
 import java.util.Optional;
 import org.fedcomuon.cluster.Cluster;
 import org.fedcomuon.method.ClientFault;
+import org.fedcomuon.method.ClientStore;
+import org.fedcomuon.method.Clients;
 import org.fedcomuon.method.Method;
 import org.fedcomuon.method.Schedule;
+import org.fedcomuon.method.Variable;
 import org.fedcomuon.problem.Block;
 import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.Problem;
@@ -24,9 +30,10 @@ record Setup(
         Method method,
         List<String> devices,
         Optional<Cluster> cluster,
-        Placement placement,
+        Seating seating,
         Federation.ExchangeKind exchange,
-        long exchangeChunk,
+        long exchangeSection,
+        boolean exchangeCopies,
         Duration ncclTimeout,
         int threads,
         int workers,
@@ -43,6 +50,12 @@ record Setup(
         Optional<CheckpointStore> store,
         Optional<Path> resume,
         Map<String, String> description) {
+    /** How means are computed: a key of the identity. */
+    static final String MEANS = "means";
+
+    /** Weights of as many clients are told in full. */
+    private static final int MOST_LISTED = 100;
+
     /** Returns the number of devices, or of members of a cluster with a device each, that share the clients. */
     int members() {
         return cluster.map(Cluster::members).orElse(devices.size());
@@ -61,7 +74,7 @@ record Setup(
     }
 
     /** Returns the event that listeners are notified with. */
-    Start start(long step, long communicatedBytes) {
+    Start start(long step, long communicatedBytes, Clients clients) {
         return new Start(
                 name,
                 method.name(),
@@ -71,8 +84,11 @@ record Setup(
                 tau,
                 seed,
                 communicatedBytes,
+                problem.clients(),
+                participation.count(),
+                mostKept(clients),
                 devices,
-                placement.clients());
+                seating.clients(step / tau));
     }
 
     /**
@@ -87,11 +103,12 @@ record Setup(
                 .anyMatch(value -> value instanceof Schedule schedule && !schedule.isConstant())) {
             all.put("iterations", Long.toString(iterations)); // the schedules depend on it
         }
+        all.put(MEANS, "exact"); // they were sums in client order, with other bits
         all.put("tau", Integer.toString(tau));
         all.put("seed", Long.toString(seed));
         all.put("clients", Integer.toString(problem.clients()));
-        all.put("participation", Double.toString(participation.share()));
-        all.put("weights", weights.toString());
+        all.put("cohort", participation.toString());
+        all.put("weights", weightsText());
         all.put("innerDimension", Integer.toString(problem.innerDimension()));
         var blocks = new StringBuilder();
         for (Block block : problem.layout().blocks()) {
@@ -99,10 +116,69 @@ record Setup(
         }
         all.put("layout", blocks.toString().strip());
         description.forEach((key, value) -> all.put("config." + key, value));
-        if (exchange != Federation.ExchangeKind.ORDERED) {
-            all.put("config.exchange", exchange.toString()); // one that makes other bits
-        }
         return all;
+    }
+
+    /** Returns a text that tells different weights apart and stays short however many there are. */
+    private String weightsText() {
+        double first = weights.getFirst();
+        if (weights.stream().allMatch(weight -> weight == first)) {
+            return "all " + first;
+        }
+        if (weights.size() <= MOST_LISTED) {
+            return weights.toString();
+        }
+        double[] values = weights.stream().mapToDouble(Double::doubleValue).toArray();
+        return Sha256.of(values);
+    }
+
+    /**
+     * Creates the store of what clients keep while they sit out: beside the checkpoints, or else where temporary files
+     * are.
+     *
+     * @throws IllegalStateException when there is no room for what the run will need at most
+     */
+    ClientStore store(Clients clients) {
+        Path directory = store.map(CheckpointStore::directory).orElse(Path.of(System.getProperty("java.io.tmpdir")));
+        long needed = mostKept(clients);
+        try {
+            Files.createDirectories(directory);
+            long free = Files.getFileStore(directory).getUsableSpace();
+            if (needed > free) {
+                throw new IllegalStateException(
+                        ("%s keeps %d bytes per client, in this run up to %.1f GiB, and %s has %.1f GiB;"
+                                        + " take a method with less private state, or fewer rounds or clients")
+                                .formatted(
+                                        method.name(),
+                                        recordBytes(clients),
+                                        needed / (double) (1L << 30),
+                                        directory,
+                                        free / (double) (1L << 30)));
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return new ClientStore(
+                directory, problem.clients(), cluster.map(Cluster::members).orElse(1), keptFloats(clients));
+    }
+
+    private static long keptFloats(Clients clients) {
+        return clients.privateState().stream().mapToLong(Variable::length).sum();
+    }
+
+    private static long recordBytes(Clients clients) {
+        return ClientStore.recordBytes(keptFloats(clients));
+    }
+
+    /** Returns how many bytes what clients keep while they sit out may take; 0 if none sits out. */
+    private long mostKept(Clients clients) {
+        if (seating.isFixed()) {
+            return 0;
+        }
+        long rounds = Math.ceilDiv(iterations, tau);
+        long most =
+                rounds > problem.clients() / participation.count() ? problem.clients() : rounds * participation.count();
+        return most * recordBytes(clients);
     }
 
     /** Returns the hash of the identity, which all members of a cluster must share. */

@@ -1,6 +1,7 @@
 package org.fedcomuon.federation;
 
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
@@ -8,6 +9,11 @@ import java.util.HexFormat;
 /** The hash that identifies weights and runs. */
 final class Sha256 {
     private Sha256() {}
+
+    /** Returns the hash of the bytes of these numbers. */
+    static String of(double[] values) {
+        return of(MemorySegment.ofArray(MemorySegment.ofArray(values).toArray(ValueLayout.JAVA_BYTE)));
+    }
 
     /** Returns the hash in hexadecimal. */
     static String of(MemorySegment bytes) {

@@ -164,6 +164,7 @@ public final class Npy {
         return switch (type) {
             case FLOAT32 -> "<f4";
             case FLOAT64 -> "<f8";
+            case UINT8, INT64 -> throw new IllegalArgumentException("arrays hold no %s here".formatted(name(type)));
         };
     }
 
@@ -671,6 +672,7 @@ public final class Npy {
          */
         public Array {
             shape = List.copyOf(shape);
+            descr(type); // refuses a type that is not written
             requireBytes(byteSize(type, shape), data, shape, name(type));
             data = data.asReadOnly();
         }

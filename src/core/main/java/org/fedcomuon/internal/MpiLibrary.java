@@ -27,10 +27,16 @@ public final class MpiLibrary {
     private static final int SUCCESS = 0;
     private static final int LONGEST_ERROR = 512;
 
+    private final MemorySegment inPlace = MemorySegment.ofAddress(1); // MPI_IN_PLACE
     private final Arena arena = Arena.ofAuto();
     private final SymbolLookup library;
     private final MemorySegment world;
     private final MemorySegment bytes;
+    private final MemorySegment unsignedChar;
+    private final MemorySegment longLong;
+    private final MemorySegment maximum;
+    private final MemorySegment sum;
+    private final MethodHandle allReduce;
     private final MethodHandle send;
     private final MethodHandle receive;
     private final MethodHandle broadcast;
@@ -93,6 +99,11 @@ public final class MpiLibrary {
         this.library = library;
         world = symbol("ompi_mpi_comm_world");
         bytes = symbol("ompi_mpi_byte");
+        unsignedChar = symbol("ompi_mpi_unsigned_char");
+        longLong = symbol("ompi_mpi_long_long_int");
+        maximum = symbol("ompi_mpi_op_max");
+        sum = symbol("ompi_mpi_op_sum");
+        allReduce = function("MPI_Allreduce", ADDRESS, ADDRESS, JAVA_INT, ADDRESS, ADDRESS, ADDRESS);
         send = function("MPI_Send", ADDRESS, JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT, ADDRESS);
         receive = function("MPI_Recv", ADDRESS, JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT, ADDRESS, ADDRESS);
         broadcast = function("MPI_Bcast", ADDRESS, JAVA_INT, ADDRESS, JAVA_INT, ADDRESS);
@@ -137,6 +148,16 @@ public final class MpiLibrary {
     /** Broadcasts the content of the memory of process 0 to all processes. */
     public void broadcast(MemorySegment data) {
         call(broadcast, data, Math.toIntExact(data.byteSize()), bytes, 0, world);
+    }
+
+    /** Replaces every byte by the maximum over all processes, as unsigned numbers. */
+    public void max(MemorySegment data) {
+        call(allReduce, inPlace, data, Math.toIntExact(data.byteSize()), unsignedChar, maximum, world);
+    }
+
+    /** Replaces every 64-bit integer by the sum over all processes, modulo 2^64. */
+    public void sum(MemorySegment data) {
+        call(allReduce, inPlace, data, Math.toIntExact(data.byteSize() / Long.BYTES), longLong, sum, world);
     }
 
     /** Leaves the others; all do. */

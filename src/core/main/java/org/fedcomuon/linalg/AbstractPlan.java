@@ -27,6 +27,9 @@ abstract class AbstractPlan implements Orthogonalizer.Plan {
             throw new IllegalArgumentException("%d matrices of %d x %d".formatted(count, rows, cols));
         }
         this.device = device;
+        if (!type.isFloatingPoint()) {
+            throw new IllegalArgumentException("matrices of %s have no orthogonal factor".formatted(type));
+        }
         this.count = count;
         this.rows = rows;
         this.cols = cols;

@@ -1,8 +1,10 @@
 package org.fedcomuon.method;
 
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.Deque;
 import java.util.List;
 import java.util.Objects;
@@ -18,8 +20,9 @@ import org.fedcomuon.problem.Problem;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The clients placed on one device: their oracles, their variables, and which of them take part in the round. A method
- * creates its {@link Variable}s here and evaluates the oracles of all clients in one call.
+ * The clients on one device: their oracles, their variables, and which of them take part in the round. A method creates
+ * its {@link Variable}s here and evaluates the oracles of all clients in one call. Where clients sit out rounds, only
+ * those of the round are here ({@link #seat}), each in a place that others had before.
  *
  * <p>Not thread-safe; confined to the device thread. {@link #close} frees every variable.
  */
@@ -28,20 +31,26 @@ public final class Clients implements AutoCloseable {
     private final Layout layout;
     private final int dimension;
     private final int total;
-    private final List<Integer> numbers;
-    private final Roster roster;
+    private final int capacity;
+    private final Roster roster = new Roster();
     private final Sampling sampling;
     private final Oracles oracles;
     private final PhaseTimer timer = new PhaseTimer();
     private final Deque<AutoCloseable> owned = new ArrayDeque<>();
     private final List<Variable> variables = new ArrayList<>(); // of all kinds
     private final List<Variable> state = new ArrayList<>();
+    private final List<Variable> privates = new ArrayList<>(); // of the state
     private final Variable weights;
+    private List<Integer> numbers;
+    private final BitSet uninitialized = new BitSet(); // clients here whose private state is not set yet
+    private int seatings;
     private long step = -1;
     private @Nullable Variable scalar;
     private double scalarValue;
 
     /**
+     * Creates clients that stay: {@link #seat} is not called.
+     *
      * @param numbers of the clients placed here, at least one, ascending
      * @param seed of the samples
      * @param onFault is notified of every fault that the policy tolerates
@@ -55,28 +64,141 @@ public final class Clients implements AutoCloseable {
             ClientFault.Policy policy,
             Consumer<ClientFault> onFault,
             int workerCount) {
-        int count = numbers.size();
-        for (int k = 0; k < count; k++) {
-            Objects.checkIndex(numbers.get(k), problem.clients());
-        }
-        if (count == 0 || IntStream.range(1, count).anyMatch(k -> numbers.get(k - 1) >= numbers.get(k))) {
-            throw new IllegalArgumentException("clients %s are not some, ascending".formatted(numbers));
+        this(device, problem, numbers, numbers.size(), seed, policy, onFault, workerCount);
+    }
+
+    /**
+     * Creates the clients of the first round.
+     *
+     * @param numbers of the clients placed here, ascending
+     * @param capacity the largest number of clients that are here at a time, at least 1
+     * @param seed of the samples
+     * @param onFault is notified of every fault that the policy tolerates
+     * @param workerCount the number of threads that evaluate oracles
+     */
+    public Clients(
+            Device device,
+            Problem problem,
+            List<Integer> numbers,
+            int capacity,
+            long seed,
+            ClientFault.Policy policy,
+            Consumer<ClientFault> onFault,
+            int workerCount) {
+        if (capacity < 1) {
+            throw new IllegalArgumentException("no clients at all");
         }
         this.device = device;
         this.layout = problem.layout();
         this.dimension = problem.innerDimension();
         this.total = problem.clients();
-        this.numbers = List.copyOf(numbers);
-        roster = new Roster(count);
-        sampling = new Sampling(seed, this.numbers);
+        this.capacity = capacity;
+        this.numbers = requireAscending(numbers);
+        sampling = new Sampling(seed, capacity);
         oracles = new Oracles(this, problem, sampling, policy, onFault, workerCount);
         owned.push(oracles);
         try {
+            seatHere();
             weights = state("W", n());
         } catch (RuntimeException e) {
             close();
             throw e;
         }
+    }
+
+    private List<Integer> requireAscending(List<Integer> clients) {
+        int count = clients.size();
+        for (int client : clients) {
+            Objects.checkIndex(client, total);
+        }
+        if (count > capacity || IntStream.range(1, count).anyMatch(k -> clients.get(k - 1) >= clients.get(k))) {
+            throw new IllegalArgumentException("clients %s are not at most %d, ascending".formatted(clients, capacity));
+        }
+        return List.copyOf(clients);
+    }
+
+    private void seatHere() {
+        roster.seat(count());
+        sampling.seat(numbers);
+        oracles.seat(numbers);
+        seatings++;
+    }
+
+    /**
+     * Keeps what is private to the clients here: a client that another round brings here or elsewhere goes on with it.
+     */
+    public void save(ClientStore store) {
+        for (int k = 0; k < count(); k++) {
+            if (!uninitialized.get(k)) {
+                int client = number(k);
+                long at = 0;
+                for (Variable variable : privates) {
+                    variable.buffer().copyOut(k * variable.length(), store.values(client, at, variable.length()));
+                    at += variable.length();
+                }
+                store.putDraws(client, sampling.innerDraws()[k], sampling.outerDraws()[k]);
+                store.put(client);
+            }
+        }
+    }
+
+    /**
+     * Other clients take part from now on, here: they have what they kept, and the server's value of all other state.
+     * All devices have {@linkplain #save saved} before. Clients that are here for the first time have private state of
+     * zeros; {@link #admitNewcomers} says which, for {@link Method.Replica#join}.
+     *
+     * @param clients that are here from now on, ascending, at most as many as there is room for
+     */
+    public void seat(List<Integer> clients, ClientStore store) {
+        numbers = requireAscending(clients);
+        seatHere();
+        state.stream()
+                .filter(variable -> !variable.isShared() && !privates.contains(variable))
+                .forEach(Variable::respread);
+        uninitialized.clear();
+        load(store);
+    }
+
+    /** Brings what the clients here have kept. */
+    public void load(ClientStore store) {
+        for (int k = 0; k < count(); k++) {
+            int client = number(k);
+            uninitialized.set(k, !store.has(client));
+            long at = 0; // of a record that is all zeros if the client is new
+            for (Variable variable : privates) {
+                long length = variable.length();
+                variable.buffer().copyIn(k * length, store.values(client, at, length));
+                variable.becomeDifferent();
+                at += length;
+            }
+            sampling.innerDraws()[k] = store.draws(client).getAtIndex(ValueLayout.JAVA_LONG, 0);
+            sampling.outerDraws()[k] = store.draws(client).getAtIndex(ValueLayout.JAVA_LONG, 1);
+        }
+    }
+
+    /** Lets only those clients take part that are here for the first time. Returns whether there are any. */
+    public boolean admitNewcomers() {
+        var newcomers = new boolean[count()];
+        for (int k = 0; k < newcomers.length; k++) {
+            newcomers[k] = uninitialized.get(k);
+        }
+        roster.set(newcomers);
+        return !uninitialized.isEmpty();
+    }
+
+    /** Lets all clients here take part again, but those newcomers that were dropped. */
+    public void admitAll() {
+        var all = new boolean[count()];
+        for (int k = 0; k < all.length; k++) {
+            all[k] = !uninitialized.get(k) || roster.isActive(k);
+            uninitialized.set(k, !all[k]);
+        }
+        roster.set(all);
+    }
+
+    /** Returns how often clients have been seated. */
+    int seatings() {
+        return seatings;
     }
 
     /** Returns the device that the clients are placed on. */
@@ -109,6 +231,11 @@ public final class Clients implements AutoCloseable {
         return numbers.size();
     }
 
+    /** Returns the largest number of clients that are on this device in any round. */
+    public int capacity() {
+        return capacity;
+    }
+
     /**
      * Returns the number that client {@code k} of this device has among all clients. Numbers ascend, but may have gaps.
      */
@@ -121,9 +248,23 @@ public final class Clients implements AutoCloseable {
         return weights;
     }
 
-    /** Creates a variable that is part of the state, which checkpoints hold. It starts as zero. */
+    /**
+     * Creates a variable that is part of the state, which checkpoints hold. It starts as zero. At the end of a round
+     * all clients have the same value, by an average or by {@link Variable#receive}: the server's, with which those
+     * begin that take part in the next round.
+     */
     public Variable state(String name, long length) {
         return add(variable(name, length, false));
+    }
+
+    /**
+     * Creates a state variable that stays with its client: a client that sits out rounds goes on with the value that it
+     * had. It starts as zero, or as {@link Method.Replica#join} sets it.
+     */
+    public Variable privateState(String name, long length) {
+        Variable variable = state(name, length);
+        privates.add(variable);
+        return variable;
     }
 
     /** Creates a state variable with one value for all clients, as the server would hold it. It starts as zero. */
@@ -187,6 +328,11 @@ public final class Clients implements AutoCloseable {
     /** Returns the state variables, in the order in which they were created. */
     public List<Variable> state() {
         return List.copyOf(state);
+    }
+
+    /** Returns those of the state variables that stay with their client, in the same order. */
+    public List<Variable> privateState() {
+        return List.copyOf(privates);
     }
 
     /**
@@ -347,14 +493,16 @@ public final class Clients implements AutoCloseable {
     }
 
     /**
-     * Refuses a state that is not finite. On a GPU the exception is thrown by the next call that waits, such as
-     * {@link #settle}.
+     * Refuses a variable that is not finite, in the clients that take part. On a GPU the exception is thrown by the
+     * next call that waits, such as {@link #settle}.
      *
      * @throws DivergedException naming the step, the client and the block
      */
     public void requireConverging(Variable variable) {
         try {
-            device.requireFinite(variable.of(new Run(0, variable.isShared() ? 1 : count())));
+            for (Run run : variable.isCommon() ? List.of(new Run(0, 1)) : runs()) {
+                device.requireFinite(variable.of(run));
+            }
         } catch (DeviceException.NotFinite e) {
             throw named(e);
         }

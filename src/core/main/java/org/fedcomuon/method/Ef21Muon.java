@@ -69,8 +69,8 @@ public record Ef21Muon(Schedule eta, Schedule beta, Compressor up, Compressor do
             toServer = up.on(k);
             toClients = down.on(k);
             w = k.weights();
-            m = k.state("M", k.n());
-            gk = k.state("G_k", k.n());
+            m = k.privateState("M", k.n());
+            gk = k.privateState("G_k", k.n());
             g = k.sharedState("G", k.n());
             x = k.sharedState("x", k.n());
             model = k.sharedState("model", k.n());
@@ -83,15 +83,21 @@ public record Ef21Muon(Schedule eta, Schedule beta, Compressor up, Compressor do
 
         @Override
         public void initialize(Server server) {
-            k.gradient(w, gradient);
-            m.set(gradient);
-            polar.observe(gradient);
+            join();
             gk.set(m);
             message.set(gk);
             server.average(message);
-            g.set(message); // G = avg G_k
+            g.zero();
+            g.add(server.share(), message); // G = avg G_k, with the zeros of those that sit out
             x.set(w);
             model.set(w);
+        }
+
+        @Override
+        public void join() {
+            k.gradient(w, gradient);
+            m.set(gradient);
+            polar.observe(gradient);
         }
 
         @Override

@@ -55,7 +55,7 @@ public record FedCoMuon(Schedule eta, Schedule alpha, Schedule beta, Muon muon) 
             this.k = k;
             polar = muon.on(k);
             w = k.weights();
-            u = k.state("u", k.d());
+            u = k.privateState("u", k.d());
             m = k.state("M", k.n());
             g = k.scratch("g", k.d());
             gradG = k.scratch("grad g", k.d() * k.n());
@@ -69,6 +69,16 @@ public record FedCoMuon(Schedule eta, Schedule alpha, Schedule beta, Muon muon) 
             k.outerGradient(u, gradF); // zeta_0
             m.compose(1, gradG, gradF); // M is not averaged here
             polar.observe(gradG, gradF);
+        }
+
+        @Override
+        public void join() {
+            k.inner(w, g, gradG);
+            u.set(g); // M is the server's
+            if (polar.observes()) {
+                k.outerGradient(u, gradF);
+                polar.observe(gradG, gradF);
+            }
         }
 
         @Override

@@ -93,10 +93,10 @@ public record FedCoMuonVr(
             this.k = k;
             polar = muon.on(k);
             w = k.weights();
-            wOld = k.state("Wold", k.n());
-            u = k.state("u", k.d());
-            v = k.state("v", k.d());
-            h = k.state("H", k.d() * k.n());
+            wOld = k.privateState("Wold", k.n());
+            u = k.privateState("u", k.d());
+            v = k.privateState("v", k.d());
+            h = k.privateState("H", k.d() * k.n());
             m = k.state("M", k.n());
             g = k.scratch("g", k.d());
             gOld = k.scratch("g at Wold", k.d());
@@ -109,6 +109,13 @@ public record FedCoMuonVr(
 
         @Override
         public void initialize(Server server) {
+            join();
+            m.compose(1, h, v);
+            server.average(m);
+        }
+
+        @Override
+        public void join() {
             for (int j = 1; j <= initialSamples; j++) { // means, one sample at a time
                 k.inner(w, g, gradG);
                 u.ema(1.0 / j, g);
@@ -118,10 +125,8 @@ public record FedCoMuonVr(
                 k.outerGradient(u, gradF);
                 v.ema(1.0 / j, gradF);
             }
-            m.compose(1, h, v);
             polar.observe(h, v);
             wOld.set(w);
-            server.average(m);
         }
 
         @Override

@@ -59,6 +59,14 @@ public record FedMuon(Schedule eta, Schedule beta, Muon muon) implements Method 
         }
 
         @Override
+        public void join() {
+            if (polar.observes()) {
+                k.gradient(w, gradient);
+                polar.observe(gradient);
+            }
+        }
+
+        @Override
         public void step(Step t, Server server) {
             polar.step(eta.at(t), polar.ahead(beta.at(t), m), w); // W -= eta U V^T
             k.gradient(w, gradient);

@@ -52,8 +52,8 @@ public record FedMuonBc(Schedule eta, Schedule alpha, Muon muon) implements Meth
             this.k = k;
             polar = muon.on(k);
             w = k.weights();
-            m = k.state("M", k.n());
-            ck = k.state("C_k", k.n());
+            m = k.privateState("M", k.n());
+            ck = k.privateState("C_k", k.n());
             c = k.sharedState("C", k.n());
             gradient = k.scratch("gradient", k.n());
             corrected = k.scratch("M - C_k + C", k.n());

@@ -69,7 +69,7 @@ public record FgdroCvar(Schedule eta, Schedule thresholdEta, Schedule alpha, dou
         State(Clients k) {
             this.k = k;
             w = k.weights();
-            u = k.state("u", 1);
+            u = k.privateState("u", 1);
             s = k.state("s", 1);
             loss = k.scratch("loss", 1);
             gradLoss = k.scratch("grad loss", k.n());
@@ -79,10 +79,15 @@ public record FgdroCvar(Schedule eta, Schedule thresholdEta, Schedule alpha, dou
 
         @Override
         public void initialize(Server server) {
-            k.loss(w, loss, gradLoss);
-            u.set(loss);
+            join();
             s.set(u);
             server.average(s); // the threshold begins at the mean loss
+        }
+
+        @Override
+        public void join() {
+            k.loss(w, loss, gradLoss);
+            u.set(loss);
         }
 
         @Override

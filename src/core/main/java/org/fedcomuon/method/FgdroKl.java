@@ -70,7 +70,7 @@ public record FgdroKl(Schedule eta, Schedule alpha, double lambda) implements Me
         State(Clients k) {
             this.k = k;
             w = k.weights();
-            u = k.state("u", 1);
+            u = k.privateState("u", 1);
             s = k.sharedState("s", 1);
             loss = k.scratch("loss", 1);
             gradLoss = k.scratch("grad loss", k.n());
@@ -81,11 +81,16 @@ public record FgdroKl(Schedule eta, Schedule alpha, double lambda) implements Me
 
         @Override
         public void initialize(Server server) {
-            k.loss(w, loss, gradLoss);
-            u.set(loss);
+            join();
             mean.set(u);
             server.average(mean);
             renew(server);
+        }
+
+        @Override
+        public void join() {
+            k.loss(w, loss, gradLoss);
+            u.set(loss);
         }
 
         /** {@code s = mean u + lambda log mean exp((u_k - mean u) / lambda)}, which is {@code lambda log v}. */

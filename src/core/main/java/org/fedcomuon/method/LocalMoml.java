@@ -66,10 +66,14 @@ public record LocalMoml(double inner, Schedule eta, Schedule beta, boolean first
         }
 
         @Override
+        public void initialize(Server server) {
+            u.set(w);
+        }
+
+        @Override
         public void step(Step t, Server server) {
             if (t.startsRound()) {
                 k.gradient(w, gradient);
-                u.set(w);
                 u.add(-inner, gradient); // u = W - a grad l(W; S0)
             }
             k.gradient(w, gradient); // S
@@ -83,6 +87,7 @@ public record LocalMoml(double inner, Schedule eta, Schedule beta, boolean first
             w.add(-eta.at(t), gradient);
             if (t.isSync()) {
                 server.average(w);
+                u.receive(w); // the server's W, where the next round begins
             }
         }
     }

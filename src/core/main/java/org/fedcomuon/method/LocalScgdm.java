@@ -44,7 +44,7 @@ public record LocalScgdm(Schedule eta, Schedule alpha, Schedule gamma, boolean a
         State(Clients k) {
             this.k = k;
             w = k.weights();
-            u = k.state("u", k.d());
+            u = averageU ? k.state("u", k.d()) : k.privateState("u", k.d());
             m = k.state("m", k.n());
             g = k.scratch("g", k.d());
             gradG = k.scratch("grad g", k.d() * k.n());
@@ -57,6 +57,14 @@ public record LocalScgdm(Schedule eta, Schedule alpha, Schedule gamma, boolean a
             u.set(g);
             k.outerGradient(u, gradF);
             m.compose(1, gradG, gradF);
+        }
+
+        @Override
+        public void join() {
+            if (!averageU) {
+                k.inner(w, g, gradG);
+                u.set(g);
+            }
         }
 
         @Override

@@ -48,8 +48,15 @@ public interface Method {
 
     /** A method's state for the clients of one device, created by {@link Method#on}. Called by the device thread. */
     interface Replica {
-        /** Sets what does not start from zero. All clients start from the same W. */
+        /** Sets what does not start from zero, for the clients of the first round. All start from the same W. */
         default void initialize(Server server) {}
+
+        /**
+         * Sets the {@linkplain Clients#privateState private state} of clients that take part for the first time in a
+         * later round, where it does not start from zero. Only they take part in this call. Their W, and all other
+         * state that is not private, is the server's.
+         */
+        default void join() {}
 
         /** Does one local step, with an exchange at its end if {@link Step#isSync}. */
         void step(Step t, Server server);
@@ -102,8 +109,8 @@ public interface Method {
      */
     interface Server {
         /**
-         * Replaces every client's value by the weighted mean over the clients that take part, summed in client order.
-         * Clients that do not take part receive it too, as they would before they next take part.
+         * Replaces every client's value by the weighted mean over the clients that take part, which is exact up to
+         * rounding. Clients that do not take part receive it too, as they would before they next take part.
          */
         void average(Variable... variables);
 

@@ -414,17 +414,17 @@ public record Muon(
             plan = clients.own(MuonPlan.of(
                     muon.orthogonalizer,
                     clients.device(),
-                    clients.count(),
+                    clients.capacity(),
                     List.copyOf(partition.matrices),
                     muon.scale));
             vectors = clients.own(
-                    clients.device().plan(new VectorStepSpec(partition.vectors, muon.vectorRule), clients.count()));
+                    clients.device().plan(new VectorStepSpec(partition.vectors, muon.vectorRule), clients.capacity()));
             boolean keeps = muon.nesterov || (muon.adamW.isPresent() && !atServer);
-            gradient = keeps ? clients.state("last gradient", clients.n()) : null;
+            gradient = keeps ? clients.privateState("last gradient", clients.n()) : null;
             next = muon.nesterov ? clients.scratch("M ahead", clients.n()) : null;
             adaptive = muon.adamW.isPresent() ? new Adaptive(muon.adamW.get(), partition, clients, atServer) : null;
             if (muon.weightDecay > 0) {
-                ones = clients.allocate("ones", ElementType.FLOAT64, clients.count());
+                ones = clients.allocate("ones", ElementType.FLOAT64, clients.capacity());
                 ones.fill(1);
             } else {
                 ones = null;
@@ -439,6 +439,11 @@ public record Muon(
             if (gradient != null) {
                 gradient.set(ofM);
             }
+        }
+
+        /** Returns whether {@link #observe} keeps anything, so that a client that is new needs a gradient. */
+        public boolean observes() {
+            return gradient != null;
         }
 
         /** Keeps the gradient {@code H (v kron I)} alike. */
@@ -539,8 +544,10 @@ public record Muon(
         private final Variable second;
         private final Variable steps;
         private final Variable one;
-        /** A copy of the variable, read once from a state that may be a checkpoint's. */
+        /** A copy of the variable, read when clients have come, whose state may be a checkpoint's. */
         private double @Nullable [] counts;
+
+        private int seatings;
 
         Adaptive(AdamW adam, Partition partition, Clients clients, boolean shared) {
             this.adam = adam;
@@ -554,7 +561,7 @@ public record Muon(
         }
 
         private Variable variable(String name, long length, boolean shared) {
-            return shared ? clients.sharedState(name, length) : clients.state(name, length);
+            return shared ? clients.sharedState(name, length) : clients.privateState(name, length);
         }
 
         /**
@@ -562,7 +569,8 @@ public record Muon(
          * their moments are corrected for the steps that they have made.
          */
         void step(double eta, Variable gradient, Variable w, Run run) {
-            if (counts == null) {
+            if (counts == null || seatings != clients.seatings()) {
+                seatings = clients.seatings();
                 counts = steps.buffer()
                         .toDoubles(0, Math.toIntExact(steps.buffer().length()));
             }

@@ -1,10 +1,11 @@
 package org.fedcomuon.method;
 
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
@@ -32,10 +33,12 @@ final class Oracles implements AutoCloseable {
     private final Sampling sampling;
     private final ClientFault.Policy policy;
     private final Consumer<ClientFault> onFault;
-    private final List<Client> oracles = new ArrayList<>();
-    private final Optional<JointOracle> joint; // instead of those, for g and its derivatives
-    private final boolean onDevice; // whether it computes in the device's memory
+    private final Problem problem;
     private final Workers workers;
+    private List<Client> oracles = List.of();
+    private Map<Integer, Client> byNumber = Map.of();
+    private Optional<JointOracle> joint = Optional.empty(); // instead of those, for g and its derivatives
+    private boolean onDevice; // whether it computes in the device's memory
     private final double[] lossSums;
     private final int[] lossCounts;
     private final Set<Variable> results = new HashSet<>(); // of oracles, where the device looks for NaN
@@ -58,16 +61,39 @@ final class Oracles implements AutoCloseable {
         this.sampling = sampling;
         this.policy = policy;
         this.onFault = onFault;
-        int count = clients.count();
-        for (int k = 0; k < count; k++) {
-            oracles.add(problem.client(clients.number(k)));
+        this.problem = problem;
+        int capacity = clients.capacity();
+        lossSums = new double[capacity];
+        lossCounts = new int[capacity];
+        workers = new Workers(device.name(), Math.min(workerCount, capacity));
+    }
+
+    /** Other clients are here from now on. Those that were here already are not asked for again. */
+    void seat(List<Integer> numbers) {
+        var before = byNumber;
+        var now = new LinkedHashMap<Integer, Client>();
+        for (int number : numbers) {
+            Client known = before.get(number);
+            now.put(number, known != null ? known : problem.client(number));
         }
-        joint = problem.joint(
-                device, IntStream.range(0, count).mapToObj(clients::number).toList());
+        byNumber = now;
+        oracles = List.copyOf(now.values());
+        before.forEach((number, client) -> leave(now, number, client));
+        joint = numbers.isEmpty() ? Optional.empty() : problem.joint(device, numbers);
         onDevice = joint.map(JointOracle::computesOnDevice).orElse(false);
-        lossSums = new double[count];
-        lossCounts = new int[count];
-        workers = new Workers(device.name(), Math.min(workerCount, count));
+        forgetLosses();
+    }
+
+    private static void leave(Map<Integer, Client> now, int number, Client client) {
+        if (!now.containsKey(number) && client instanceof AutoCloseable resource) {
+            try {
+                resource.close();
+            } catch (RuntimeException e) {
+                throw e;
+            } catch (Exception e) {
+                throw new IllegalStateException("client %d cannot be closed: %s".formatted(number, e.getMessage()), e);
+            }
+        }
     }
 
     void inner(Variable w, Variable value, Variable jacobian) {
@@ -222,7 +248,7 @@ final class Oracles implements AutoCloseable {
 
     double meanLoss(int k) {
         if (lossesOnDevice != null && !lossesFetched) {
-            lossesOnDevice.fetch(new Run(0, clients.count()));
+            lossesOnDevice.fetch(new Run(0, clients.capacity()));
             clients.settle();
             lossesFetched = true;
             for (int each = 0; each < lossSums.length; each++) {
@@ -466,5 +492,6 @@ final class Oracles implements AutoCloseable {
     @Override
     public void close() {
         workers.close();
+        byNumber.forEach((number, client) -> leave(Map.of(), number, client));
     }
 }

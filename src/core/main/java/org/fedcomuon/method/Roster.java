@@ -4,15 +4,16 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** Which clients of a device take part in the current round. */
+/** Which of the clients that are on a device take part. */
 final class Roster {
-    private final boolean[] active;
-    private List<Run> runs;
+    private boolean[] active = {};
+    private List<Run> runs = List.of();
 
-    Roster(int clients) {
+    /** Another number of clients is here, and all take part. */
+    void seat(int clients) {
         active = new boolean[clients];
         Arrays.fill(active, true);
-        runs = List.of(new Run(0, clients));
+        changed();
     }
 
     void set(boolean[] takingPart) {

@@ -11,15 +11,20 @@ import org.fedcomuon.problem.Sample;
  */
 final class Sampling {
     private final long seed;
-    private final List<Integer> numbers;
     private final long[] innerDraws;
     private final long[] outerDraws;
+    private List<Integer> numbers = List.of();
 
-    Sampling(long seed, List<Integer> numbers) {
+    /** @param capacity the largest number of clients at a time */
+    Sampling(long seed, int capacity) {
         this.seed = seed;
-        this.numbers = numbers;
-        innerDraws = new long[numbers.size()];
-        outerDraws = new long[numbers.size()];
+        innerDraws = new long[capacity];
+        outerDraws = new long[capacity];
+    }
+
+    /** Sets which clients are here. Their counters are set by who calls this. */
+    void seat(List<Integer> clients) {
+        numbers = clients;
     }
 
     /** Returns the counters themselves. */

@@ -55,7 +55,7 @@ public record Scaffold(Schedule eta, double serverRate) implements Method {
         State(Clients k) {
             this.k = k;
             w = k.weights();
-            ck = k.state("c_k", k.n());
+            ck = k.privateState("c_k", k.n());
             c = k.sharedState("c", k.n());
             x = k.sharedState("x", k.n());
             gradient = k.scratch("gradient", k.n());

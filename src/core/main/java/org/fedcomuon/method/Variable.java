@@ -54,7 +54,7 @@ public final class Variable {
     }
 
     private int rows() {
-        return shared ? 1 : clients.count();
+        return shared ? 1 : clients.capacity();
     }
 
     /** Makes the views, before oracles look at them from other threads. */
@@ -243,11 +243,27 @@ public final class Variable {
         compose(1 - keep, x, clients.scalar(1 / (1 - keep))); // b v = 1
     }
 
-    /** Sets every client's value to that of the shared {@code x}, including those that do not take part. */
+    /**
+     * Sets every client's value to that of {@code x}, including those that do not take part. x is shared, or has just
+     * been averaged.
+     */
     public void receive(Variable x) {
-        var all = new Run(0, clients.count());
+        var all = new Run(0, rows());
         clients.device().ema(1, x.of(all), of(all));
-        common = true;
+        common = x.isCommon();
+    }
+
+    /** Brings the value that all clients have, which is in the first place, to all others. */
+    public void respread() {
+        if (!isCommon()) {
+            throw new IllegalStateException(
+                    "%s is state that clients differ in at the end of a round; it has to be averaged, or privateState"
+                            .formatted(name));
+        }
+        int others = rows() - 1;
+        if (others > 0) {
+            copy(0, new Run(1, others));
+        }
     }
 
     /** Copies the value of client {@code from} to all clients that take part. */

@@ -1,11 +1,11 @@
 package org.fedcomuon.device;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.within;
 import static org.junit.jupiter.api.Assumptions.abort;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.Callable;
@@ -77,80 +77,136 @@ class AveragingGpuIT {
         return values;
     }
 
-    private Buffer allocate(int device, String label, long length) throws Exception {
-        return on(device, () -> devices.get(device).allocate(label, ElementType.FLOAT32, length));
+    /** What a device contributes: the exponents and sums of its clients. */
+    private final class Part implements AutoCloseable {
+        final int device;
+        final Buffer x;
+        final Buffer exponents;
+        final Buffer maxima;
+        final Buffer sums;
+
+        Part(int device, int n) {
+            this.device = device;
+            Device own = devices.get(device);
+            x = own.allocate("x", ElementType.FLOAT32, (long) count() * n);
+            exponents = own.allocate("exponents", ElementType.UINT8, n);
+            maxima = own.allocate("maxima", ElementType.UINT8, n);
+            sums = own.allocate("sums", ElementType.INT64, n);
+            for (int k = 0; k < count(); k++) {
+                x.copyIn((long) k * n, values(first() + k, n));
+            }
+            own.meanExponents(x.batch(count(), n), ones(), exponents.batch(1, n));
+        }
+
+        int count() {
+            return device == 0 ? FIRST : CLIENTS - FIRST;
+        }
+
+        private int first() {
+            return device == 0 ? 0 : FIRST;
+        }
+
+        private double[] ones() {
+            var weights = new double[count()];
+            Arrays.fill(weights, 1);
+            return weights;
+        }
+
+        void sum(Buffer maximum, int n) {
+            devices.get(device).meanSums(x.batch(count(), n), ones(), CLIENTS, maximum.batch(1, n), sums.batch(1, n));
+        }
+
+        @Override
+        public void close() {
+            x.close();
+            exponents.close();
+            maxima.close();
+            sums.close();
+        }
     }
 
-    /** What a federation does unless asked for NCCL: gathered, summed in client order, and sent back. */
-    @Test
-    void gatheredItIsTheBitsOfTheCpu() throws Exception {
-        int n = length();
-        float[] expected;
+    private float[] expected(int n) {
         try (Device cpu = Devices.open("cpu:0");
                 Buffer all = cpu.allocate("all", ElementType.FLOAT32, (long) CLIENTS * n)) {
             for (int k = 0; k < CLIENTS; k++) {
                 all.copyIn((long) k * n, values(k, n));
             }
             cpu.average(all.batch(CLIENTS, n));
-            expected = all.toFloats(0, n);
+            return all.toFloats(0, n);
         }
-        long elsewhere = CLIENTS - FIRST;
-        try (Buffer all = allocate(0, "all", (long) CLIENTS * n);
-                Buffer far = allocate(1, "far", elsewhere * n)) {
-            for (int k = 0; k < CLIENTS; k++) {
-                int client = k;
-                on(k < FIRST ? 0 : 1, () -> {
-                    float[] values = values(client, n);
-                    if (client < FIRST) {
-                        all.copyIn((long) client * n, values);
-                    } else {
-                        far.copyIn((long) (client - FIRST) * n, values);
-                    }
-                    return true;
-                });
-            }
+    }
+
+    /** What the GPUs of a federation do without NCCL: the first gets what the second has. */
+    @Test
+    void byCopiesItIsTheBitsOfTheCpu() throws Exception {
+        int n = length();
+        try (Part here = on(0, () -> new Part(0, n));
+                Part there = on(1, () -> new Part(1, n));
+                Buffer exponents = on(0, () -> devices.get(0).allocate("exponents there", ElementType.UINT8, n));
+                Buffer sums = on(0, () -> devices.get(0).allocate("sums there", ElementType.INT64, n))) {
             on(0, () -> {
-                all.copyFrom(far, 0, (long) FIRST * n, elsewhere * n);
-                devices.get(0).average(all.batch(CLIENTS, n));
+                exponents.copyFrom(there.exponents, 0, 0, n);
+                devices.get(0)
+                        .combineExponents(
+                                List.of(here.exponents.batch(1, n), exponents.batch(1, n)), here.maxima.batch(1, n));
+                here.sum(here.maxima, n);
                 return true;
             });
-            float[] there = on(1, () -> {
-                far.copyFrom(all, (long) FIRST * n, 0, elsewhere * n);
-                return far.toFloats((elsewhere - 1) * n, n);
+            on(1, () -> {
+                there.maxima.copyFrom(here.maxima, 0, 0, n);
+                there.sum(there.maxima, n);
+                return true;
             });
-            assertThat(on(0, () -> all.toFloats(0, n))).isEqualTo(expected);
-            assertThat(there).isEqualTo(expected);
+            float[] mean = on(0, () -> {
+                sums.copyFrom(there.sums, 0, 0, n);
+                devices.get(0)
+                        .finishMean(
+                                List.of(here.sums.batch(1, n), sums.batch(1, n)),
+                                here.maxima.batch(1, n),
+                                CLIENTS,
+                                CLIENTS,
+                                List.of(
+                                        here.x.batch(FIRST, n).client(0),
+                                        here.x.batch(FIRST, n).client(2)));
+                return here.x.toFloats(2L * n, n);
+            });
+            assertThat(mean).isEqualTo(expected(n));
         }
     }
 
     @Test
-    void byNcclItIsTheMeanUpToTheOrderOfTheSum() throws Exception {
+    void byNcclItIsTheBitsOfTheCpu() throws Exception {
         int n = length();
-        NcclMean.Group group = nccl();
+        NcclReduction.Group group = nccl();
         var results = new ArrayList<Future<float[]>>();
         for (int i = 0; i < 2; i++) {
             int rank = i;
             results.add(threads.get(i).submit(() -> {
-                try (NcclMean mean = group.join(devices.get(rank));
-                        Buffer x = devices.get(rank).allocate("x", ElementType.FLOAT32, n)) {
-                    x.copyIn(0, values(rank, n));
-                    mean.average(x.batch(1, n));
-                    return x.toFloats(0, n);
+                try (NcclReduction nccl = group.join(devices.get(rank));
+                        Part part = new Part(rank, n)) {
+                    nccl.max(part.exponents.batch(1, n));
+                    part.sum(part.exponents, n);
+                    nccl.sum(part.sums.batch(1, n));
+                    devices.get(rank)
+                            .finishMean(
+                                    List.of(part.sums.batch(1, n)),
+                                    part.exponents.batch(1, n),
+                                    CLIENTS,
+                                    CLIENTS,
+                                    List.of(part.x.batch(1, n)));
+                    nccl.await();
+                    return part.x.toFloats(0, n);
                 }
             }));
         }
-        float[] first = values(0, n);
-        float[] second = values(1, n);
-        float[] result = results.get(0).get();
-        for (int i = 0; i < n; i++) {
-            assertThat(result[i]).isCloseTo((first[i] + second[i]) / 2, within(1e-6f));
+        for (Future<float[]> result : results) {
+            assertThat(result.get()).isEqualTo(expected(n));
         }
-        assertThat(results.get(1).get()).isEqualTo(result);
     }
 
-    private NcclMean.Group nccl() {
+    private NcclReduction.Group nccl() {
         try {
-            return NcclMean.Group.of(devices, NcclMean.Group.defaultTimeLimit());
+            return NcclReduction.Group.of(devices, NcclReduction.Group.defaultTimeLimit());
         } catch (DeviceException.LibraryMissing e) {
             return abort("no NCCL: " + e.getMessage());
         }

@@ -207,6 +207,38 @@ class BufferIT {
     }
 
     @Test
+    void holdsIntegers() {
+        try (Device device = TestDevices.open(name);
+                Buffer bytes = device.allocate("bytes", ElementType.UINT8, 300_001);
+                Buffer longs = device.allocate("longs", ElementType.INT64, 300_001);
+                Buffer others = device.allocate("others", ElementType.INT64, 3)) {
+            assertThat(device.liveBytes()).isEqualTo(9 * 300_001 + 24);
+            assertThat(bytes.toBytes(299_998, 3)).containsOnly(0);
+            bytes.fill(255);
+            longs.fill(-7);
+            assertThat(bytes.toBytes(0, 300_001)).containsOnly((byte) 255);
+            assertThat(longs.toLongs(0, 300_001)).containsOnly(-7);
+            bytes.copyIn(299_999, new byte[] {1, (byte) 200});
+            longs.copyIn(299_999, new long[] {Long.MIN_VALUE, Long.MAX_VALUE});
+            assertThat(bytes.toBytes(299_998, 3)).containsExactly((byte) 255, (byte) 1, (byte) 200);
+            assertThat(longs.toLongs(299_998, 3)).containsExactly(-7, Long.MIN_VALUE, Long.MAX_VALUE);
+            others.copyFrom(longs, 299_999, 1, 2);
+            assertThat(others.toLongs(0, 3)).containsExactly(0, Long.MIN_VALUE, Long.MAX_VALUE);
+            others.zero();
+            assertThat(others.toLongs(0, 3)).containsOnly(0);
+
+            assertThatThrownBy(() -> bytes.copyIn(300_000, new byte[2]))
+                    .isInstanceOf(DeviceException.InvalidOperand.class);
+            assertThatThrownBy(() -> bytes.copyIn(0, 1f)).hasMessageContaining("UINT8");
+            assertThatThrownBy(() -> longs.toDoubles(0, 1)).hasMessageContaining("INT64");
+            assertThatThrownBy(() -> longs.toBytes(0, 1)).hasMessageContaining("INT64");
+            assertThatThrownBy(() -> others.copyFrom(bytes, 0, 0, 1)).hasMessageContaining("UINT8");
+            assertThatThrownBy(() -> device.firstNotFinite(longs.batch(1, 3))).hasMessageContaining("INT64");
+            assertThatThrownBy(() -> Matrix.of(longs, 0, 2, 2)).hasMessageContaining("INT64");
+        }
+    }
+
+    @Test
     void copiesBetweenADeviceAndTheCpu() {
         try (Device device = TestDevices.open(name);
                 Device cpu = Devices.open("cpu:7");
@@ -242,7 +274,7 @@ class BufferIT {
             assertThat(failureOn(Thread.ofPlatform(), () -> device.average(x.batch(1, 8))))
                     .isInstanceOf(WrongThreadException.class)
                     .hasMessageContaining(name);
-            assertThat(failureOn(Thread.ofPlatform(), () -> device.average(x.batch(1, 8), new double[] {1})))
+            assertThat(failureOn(Thread.ofPlatform(), () -> device.average(x.batch(1, 8), new double[] {1}, 1)))
                     .isInstanceOf(WrongThreadException.class);
             assertThat(failureOn(Thread.ofPlatform(), device::close)).isInstanceOf(WrongThreadException.class);
             assertThat(failureOn(Thread.ofPlatform(), device::liveBytes)).isNull();

@@ -56,7 +56,7 @@ class CudaBlasIT {
     void svdOfWideTallAndSquareByEveryMethod(CusolverSolver.Method method) {
         int[][] shapes = {{5, 9}, {9, 5}, {6, 6}, {1, 7}, {7, 1}, {40, 70}};
         try (CusolverSolver solver = Simulated.solver(device, method)) {
-            for (ElementType type : ElementType.values()) {
+            for (ElementType type : List.of(ElementType.FLOAT32, ElementType.FLOAT64)) {
                 for (int[] shape : shapes) {
                     int rank = Math.min(shape[0], shape[1]);
                     Matrix a = normal(type, shape[0], shape[1]);
@@ -248,7 +248,7 @@ class CudaBlasIT {
 
     @Test
     void nanIsRefused() {
-        for (ElementType type : ElementType.values()) {
+        for (ElementType type : List.of(ElementType.FLOAT32, ElementType.FLOAT64)) {
             Matrix a = normal(type, 3, 3);
             if (type == ElementType.FLOAT32) {
                 a.buffer().copyIn(a.offset() + 1, Float.NaN);

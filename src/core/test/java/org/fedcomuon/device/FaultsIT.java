@@ -147,12 +147,12 @@ class FaultsIT {
     @Test
     void ncclThatDoesNotStart() {
         Simulator.inject("nccl", ORDINAL, 1);
-        NcclMean.Group group = NcclMean.Group.of(List.of(device), NcclMean.Group.defaultTimeLimit());
+        NcclReduction.Group group = NcclReduction.Group.of(List.of(device), NcclReduction.Group.defaultTimeLimit());
         assertThatThrownBy(() -> group.join(device))
                 .isInstanceOf(DeviceException.Fault.class)
                 .hasMessageContaining("%s: joining %s: NCCL says".formatted(NAME, NAME))
                 .hasMessageContaining("injected");
-        NcclMean.Group.of(List.of(device), NcclMean.Group.defaultTimeLimit())
+        NcclReduction.Group.of(List.of(device), NcclReduction.Group.defaultTimeLimit())
                 .join(device)
                 .close();
     }

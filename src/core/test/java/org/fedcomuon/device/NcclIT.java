@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Means over simulated devices, each with a thread of its own, and what becomes of them when a device fails. */
+/** Reductions over simulated devices, each with a thread of its own, and what becomes of them when a device fails. */
 @Timeout(60)
 class NcclIT {
     private static final int RANKS = 3;
@@ -30,8 +30,8 @@ class NcclIT {
     private final List<ExecutorService> threads = new ArrayList<>();
     private final List<Device> devices = new ArrayList<>();
     private final List<Buffer> vectors = new ArrayList<>();
-    private final List<float[]> values = new ArrayList<>();
-    private final List<NcclMean> means = new ArrayList<>();
+    private final List<long[]> values = new ArrayList<>();
+    private final List<NcclReduction> reductions = new ArrayList<>();
 
     @BeforeEach
     void open() throws Exception {
@@ -41,13 +41,10 @@ class NcclIT {
             int ordinal = rank;
             devices.add(on(rank, () -> Simulated.open(ordinal)));
             var random = new java.util.Random(rank);
-            var numbers = new float[LENGTH];
-            for (int i = 0; i < LENGTH; i++) {
-                numbers[i] = (float) random.nextGaussian();
-            }
+            long[] numbers = random.longs(LENGTH).toArray();
             values.add(numbers);
             vectors.add(on(rank, () -> {
-                Buffer buffer = devices.get(ordinal).allocate("vector", ElementType.FLOAT32, LENGTH);
+                Buffer buffer = devices.get(ordinal).allocate("vector", ElementType.INT64, LENGTH);
                 buffer.copyIn(0, numbers);
                 return buffer;
             }));
@@ -60,7 +57,7 @@ class NcclIT {
             int which = rank;
             on(rank, () -> {
                 Simulator.inject("clear", which, 0);
-                means.get(which).close();
+                reductions.get(which).close();
                 devices.get(which).synchronize(); // returns, because no kernel is left waiting
                 vectors.get(which).close();
                 devices.get(which).close();
@@ -77,23 +74,24 @@ class NcclIT {
 
     /** All devices join a group. */
     private void join(Duration limit) throws Exception {
-        NcclMean.Group group = NcclMean.Group.of(devices, limit);
-        var joined = new ArrayList<Future<NcclMean>>();
+        NcclReduction.Group group = NcclReduction.Group.of(devices, limit);
+        var joined = new ArrayList<Future<NcclReduction>>();
         for (int rank = 0; rank < RANKS; rank++) {
             int which = rank;
             joined.add(threads.get(rank).submit(() -> group.join(devices.get(which))));
         }
-        for (Future<NcclMean> mean : joined) {
-            means.add(mean.get());
+        for (Future<NcclReduction> mean : joined) {
+            reductions.add(mean.get());
         }
     }
 
-    private List<Future<float[]>> averages(int... ranks) {
-        var results = new ArrayList<Future<float[]>>();
+    private List<Future<long[]>> sums(int... ranks) {
+        var results = new ArrayList<Future<long[]>>();
         for (int rank : ranks) {
             results.add(threads.get(rank).submit(() -> {
-                means.get(rank).average(vectors.get(rank).batch(1, LENGTH));
-                return vectors.get(rank).toFloats(0, LENGTH);
+                reductions.get(rank).sum(vectors.get(rank).batch(1, LENGTH));
+                reductions.get(rank).await();
+                return vectors.get(rank).toLongs(0, LENGTH);
             }));
         }
         return results;
@@ -112,22 +110,50 @@ class NcclIT {
     }
 
     @Test
-    void everyDeviceGetsTheMeanAndItIsNotThatOfClientOrder() throws Exception {
+    void everyDeviceGetsTheSumModulo2To64() throws Exception {
         join(LONG);
-        assertThat(means.getFirst().title()).startsWith("NCCL 2.");
-        List<Future<float[]>> results = averages(0, 1, 2);
-        float[] first = results.getFirst().get();
-        int different = 0;
-        for (int i = 0; i < LENGTH; i++) {
-            float inOrder = (values.get(0)[i] + values.get(1)[i] + values.get(2)[i]) / RANKS;
-            assertThat(first[i]).isCloseTo(inOrder, org.assertj.core.api.Assertions.within(1e-6f));
-            different += first[i] == inOrder ? 0 : 1;
+        assertThat(reductions.getFirst().title()).startsWith("NCCL 2.");
+        var expected = new long[LENGTH];
+        for (long[] each : values) {
+            for (int i = 0; i < LENGTH; i++) {
+                expected[i] += each[i];
+            }
         }
-        // This is why it is not what a federation does unless asked.
-        assertThat(different).isGreaterThan(LENGTH / 50);
-        for (Future<float[]> result : results) {
-            assertThat(result.get()).isEqualTo(first);
+        for (Future<long[]> result : sums(0, 1, 2)) {
+            assertThat(result.get()).isEqualTo(expected);
         }
+    }
+
+    @Test
+    void everyDeviceGetsTheMaximumOfUnsignedBytes() throws Exception {
+        join(LONG);
+        var results = new ArrayList<Future<byte[]>>();
+        var expected = new byte[LENGTH];
+        for (int rank = 0; rank < RANKS; rank++) {
+            var bytes = new byte[LENGTH];
+            new java.util.Random(rank).nextBytes(bytes);
+            for (int i = 0; i < LENGTH; i++) {
+                expected[i] = (byte) Math.max(expected[i] & 0xff, bytes[i] & 0xff);
+            }
+            int which = rank;
+            results.add(threads.get(rank).submit(() -> {
+                try (Buffer buffer = devices.get(which).allocate("bytes", ElementType.UINT8, LENGTH)) {
+                    buffer.copyIn(0, bytes);
+                    reductions.get(which).max(buffer.batch(1, LENGTH));
+                    reductions.get(which).await();
+                    return buffer.toBytes(0, LENGTH);
+                }
+            }));
+        }
+        for (Future<byte[]> result : results) {
+            assertThat(result.get()).isEqualTo(expected);
+        }
+        assertThatThrownBy(() -> on(0, () -> {
+                    reductions.get(0).max(vectors.get(0).batch(1, LENGTH));
+                    return true;
+                }))
+                .cause()
+                .hasMessage("vector holds INT64, not UINT8");
     }
 
     /** The others learn of it from the device that failed, long before the time limit. */
@@ -135,20 +161,20 @@ class NcclIT {
     void aFailureOnOneDeviceIsTypedAndDoesNotHangTheOthers() throws Exception {
         join(LONG);
         Simulator.inject("nccl", 1, 1);
-        List<Future<float[]>> results = averages(0, 1, 2);
+        List<Future<long[]>> results = sums(0, 1, 2);
         assertThat(fault(results.get(1)).isElsewhere()).isFalse();
         assertThat(fault(results.get(1)))
                 .hasMessageContaining("cudasim:1")
-                .hasMessageContaining("mean of 1000 elements of vector over cudasim:0,cudasim:1,cudasim:2")
+                .hasMessageContaining("sum of 1000 elements of vector over cudasim:0,cudasim:1,cudasim:2")
                 .hasMessageContaining("injected");
         for (int rank : new int[] {0, 2}) {
             DeviceException.Fault fault = fault(results.get(rank));
             assertThat(fault.isElsewhere()).isTrue();
             assertThat(fault)
-                    .hasMessageContaining("cudasim:" + rank + ": no mean of")
-                    .hasMessageContaining("cudasim:1: mean");
+                    .hasMessageContaining("cudasim:" + rank + ": no sum of")
+                    .hasMessageContaining("cudasim:1: sum");
         }
-        assertThat(fault(averages(2).getFirst())).hasMessageContaining("after a failure");
+        assertThat(fault(sums(2).getFirst())).hasMessageContaining("after a failure");
     }
 
     /** NCCL says that all is well, and the kernels of all devices wait for one that does not take part. */
@@ -157,34 +183,33 @@ class NcclIT {
     void aPeerThatDiesSilentlyIsFoundByTheTimeLimit(int dead) throws Exception {
         join(SOON);
         Simulator.inject("nccl-dead", dead, 1);
-        List<Future<float[]>> results = averages(0, 1, 2);
+        List<Future<long[]>> results = sums(0, 1, 2);
         for (int rank = 0; rank < RANKS; rank++) {
             assertThat(fault(results.get(rank))).hasMessageContaining("cudasim:" + rank + ": ");
         }
         assertThat(results.stream().map(NcclIT::fault).filter(fault -> !fault.isElsewhere()))
                 .isNotEmpty()
                 .allSatisfy(fault -> assertThat(fault)
-                        .hasMessageContaining("mean of 1000 elements")
+                        .hasMessageContaining("sum of 1000 elements")
                         .hasMessageContaining("not done after 0.400 s; all devices have called"));
     }
 
     @Test
     void aDeviceThatNeverCallsIsNamed() throws Exception {
         join(SOON);
-        List<Future<float[]>> results = averages(0, 2);
+        List<Future<long[]>> results = sums(0, 2);
         assertThat(results.stream().map(NcclIT::fault))
                 .allSatisfy(fault -> assertThat(fault.isElsewhere()).isTrue())
                 .anySatisfy(fault ->
                         assertThat(fault).hasMessageEndingWith("not done after 0.400 s; cudasim:1 has not called"));
-        assertThat(fault(averages(1).getFirst())).hasMessageContaining("cudasim:1: no mean of");
+        assertThat(fault(sums(1).getFirst())).hasMessageContaining("cudasim:1: no sum of");
     }
 
     @Test
     void aCallThatIsNeverPosted() throws Exception {
         join(SOON);
         Simulator.inject("nccl-stuck", 0, 1);
-        assertThat(averages(0, 1, 2))
-                .allSatisfy(result -> assertThat(fault(result)).hasMessageContaining("cudasim:"));
+        assertThat(sums(0, 1, 2)).allSatisfy(result -> assertThat(fault(result)).hasMessageContaining("cudasim:"));
     }
 
     /** The call itself has succeeded. */
@@ -192,7 +217,7 @@ class NcclIT {
     void anAsynchronousErrorEndsTheWaitOfAll() throws Exception {
         join(LONG);
         Simulator.inject("nccl-remote", 2, 1);
-        List<Future<float[]>> results = averages(0, 1, 2);
+        List<Future<long[]>> results = sums(0, 1, 2);
         assertThat(results.stream().map(NcclIT::fault))
                 .allSatisfy(fault -> assertThat(fault.isElsewhere()).isTrue())
                 .anySatisfy(fault -> assertThat(fault).hasMessageContaining("remote process exited"));
@@ -201,10 +226,10 @@ class NcclIT {
     @Test
     void whoGivesUpReleasesTheOthers() throws Exception {
         join(LONG);
-        List<Future<float[]>> results = averages(0, 2);
+        List<Future<long[]>> results = sums(0, 2);
         Thread.sleep(50); // they wait by now, but need not
         on(1, () -> {
-            means.get(1).abandon();
+            reductions.get(1).abandon();
             return true;
         });
         assertThat(results)
@@ -213,8 +238,8 @@ class NcclIT {
 
     @Test
     void aDeviceThatDoesNotJoinIsNamed() throws Exception {
-        NcclMean.Group group = NcclMean.Group.of(devices, SOON);
-        var results = new ArrayList<Future<NcclMean>>();
+        NcclReduction.Group group = NcclReduction.Group.of(devices, SOON);
+        var results = new ArrayList<Future<NcclReduction>>();
         for (int rank : new int[] {0, 2}) {
             results.add(threads.get(rank).submit(() -> group.join(devices.get(rank))));
         }
@@ -228,31 +253,31 @@ class NcclIT {
     @Test
     void devicesThatDoNotGoTogether() throws Exception {
         try (Device cpu = Devices.open("cpu:0")) {
-            assertThatThrownBy(() -> NcclMean.Group.of(List.of(cpu), LONG))
+            assertThatThrownBy(() -> NcclReduction.Group.of(List.of(cpu), LONG))
                     .isInstanceOf(DeviceException.InvalidOperand.class);
         }
-        assertThatThrownBy(() -> NcclMean.Group.of(List.of(devices.get(0), devices.get(0)), LONG))
+        assertThatThrownBy(() -> NcclReduction.Group.of(List.of(devices.get(0), devices.get(0)), LONG))
                 .isInstanceOf(DeviceException.InvalidOperand.class)
                 .hasMessageContaining("each GPU once");
-        assertThatThrownBy(() -> NcclMean.Group.of(devices, Duration.ZERO))
+        assertThatThrownBy(() -> NcclReduction.Group.of(devices, Duration.ZERO))
                 .isInstanceOf(IllegalArgumentException.class);
-        NcclMean.Group two = NcclMean.Group.of(devices.subList(0, 2), LONG);
+        NcclReduction.Group two = NcclReduction.Group.of(devices.subList(0, 2), LONG);
         assertThatThrownBy(() -> on(2, () -> two.join(devices.get(2))))
                 .cause()
                 .hasMessage("cudasim:2 is not one of cudasim:0,cudasim:1");
         join(LONG);
         assertThatThrownBy(() -> on(0, () -> {
-                    means.get(0).average(vectors.get(1).batch(1, LENGTH));
+                    reductions.get(0).sum(vectors.get(1).batch(1, LENGTH));
                     return true;
                 }))
                 .cause()
                 .hasMessage("vector is on cudasim:1, not on cudasim:0");
-        assertThatThrownBy(() -> means.get(0).average(vectors.get(0).batch(1, LENGTH)))
+        assertThatThrownBy(() -> reductions.get(0).sum(vectors.get(0).batch(1, LENGTH)))
                 .isInstanceOf(WrongThreadException.class);
         assertThatThrownBy(() -> on(0, () -> {
-                    means.get(0).close();
-                    means.get(0).close();
-                    means.get(0).average(vectors.get(0).batch(1, LENGTH));
+                    reductions.get(0).close();
+                    reductions.get(0).close();
+                    reductions.get(0).sum(vectors.get(0).batch(1, LENGTH));
                     return true;
                 }))
                 .cause()

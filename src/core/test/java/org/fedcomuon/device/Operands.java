@@ -3,8 +3,11 @@ package org.fedcomuon.device;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 
 /**
@@ -48,6 +51,12 @@ final class Operands implements AutoCloseable {
 
     Buffer doubles(String label, long length) {
         return allocate(label, ElementType.FLOAT64, length);
+    }
+
+    /** One vector of a type that no operation on numbers takes, somewhere inside a buffer that is larger than it. */
+    Batch vector(String label, ElementType type, long length) {
+        long offset = random.nextInt(5);
+        return new Batch(allocate(label, type, offset + length + random.nextInt(3)), offset, 1, length, length);
     }
 
     /** A batch of normal numbers somewhere inside a buffer that is larger than it. */
@@ -106,9 +115,26 @@ final class Operands implements AutoCloseable {
 
     /** All that is in the buffers it has made, in the order of their making. */
     double[][] contents() {
-        return made.stream()
-                .map(buffer -> buffer.toDoubles(0, (int) buffer.length()))
-                .toArray(double[][]::new);
+        return made.stream().map(Operands::contents).toArray(double[][]::new);
+    }
+
+    /** All bits of integers too, in two numbers each. */
+    private static double[] contents(Buffer buffer) {
+        int length = (int) buffer.length();
+        return switch (buffer.type()) {
+            case FLOAT32, FLOAT64 -> buffer.toDoubles(0, length);
+            case UINT8 -> {
+                byte[] bytes = buffer.toBytes(0, length);
+                yield IntStream.range(0, length)
+                        .mapToDouble(i -> bytes[i] & 0xff)
+                        .toArray();
+            }
+            case INT64 ->
+                Arrays.stream(buffer.toLongs(0, length))
+                        .flatMap(value -> LongStream.of(value >> 32, value & 0xffffffffL))
+                        .mapToDouble(half -> half)
+                        .toArray();
+        };
     }
 
     @Override

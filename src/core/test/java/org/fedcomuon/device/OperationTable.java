@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.Comparator;
@@ -148,7 +149,7 @@ final class OperationTable {
                     double[][] before = Operands.clients(x);
                     var weights = new double[clients];
                     Arrays.setAll(weights, k -> k == 1 ? 0.0 : 0.5 + operands.fraction());
-                    device.average(x, weights);
+                    device.average(x, weights, clients);
                     return eachIsNear(x, k -> mean(weights, before), bound(1));
                 }),
                 new Operation("average of rows", 0, (device, operands, clients, n) -> {
@@ -159,12 +160,35 @@ final class OperationTable {
                     Arrays.setAll(weights, k -> k == 1 ? 0.0 : 0.5 + operands.fraction());
                     List<Batch> rows =
                             IntStream.range(0, clients).mapToObj(x::client).toList();
-                    device.average(rows, weights, List.of(mean, x.client(0)));
+                    device.average(rows, weights, clients, List.of(mean, x.client(0)));
                     Runnable first = eachIsNear(mean, k -> mean(weights, before), bound(1));
                     Runnable all = eachIsNear(x, k -> k == 0 ? mean(weights, before) : before[k], bound(1));
                     return () -> {
                         first.run();
                         all.run();
+                    };
+                }),
+                new Operation("mean of parts", 0, (device, operands, clients, n) -> {
+                    Batch x = operands.normal("x", clients, n);
+                    double[][] before = Operands.clients(x);
+                    var given = new double[clients];
+                    Arrays.setAll(given, k -> k == 1 ? 0.0 : 0.5 + operands.fraction());
+                    double[] weights = MeanWeights.scaled(given);
+                    long terms = (long) clients + operands.choose(0, 100);
+                    Batch target = operands.normal("target", 1, n);
+                    meanOfParts(device, operands, x, weights, terms, List.of(target, x.client(0)));
+                    Batch whole = operands.normal("whole", clients, n);
+                    for (int k = 0; k < clients; k++) {
+                        whole.buffer().copyIn(whole.offset() + k * whole.stride(), floats(before[k]));
+                    }
+                    device.average(whole, given, terms);
+                    return () -> {
+                        assertNear(Operands.client(target, 0), mean(weights, before), bound(1));
+                        assertThat(Operands.client(target, 0)).isEqualTo(Operands.client(whole, 0));
+                        assertThat(Operands.client(x, 0)).isEqualTo(Operands.client(whole, 0));
+                        for (int k = 1; k < clients; k++) {
+                            assertThat(Operands.client(x, k)).isEqualTo(before[k]);
+                        }
                     };
                 }),
                 new Operation("vector_step", 0, (device, operands, clients, n) -> {
@@ -341,6 +365,41 @@ final class OperationTable {
                         assertThat(y.toDoubles(0, 2)).containsOnly((float) 0.1);
                     };
                 }));
+    }
+
+    /** The steps of a mean, with the clients of x in two parts if there are several. */
+    private static void meanOfParts(
+            Device device, Operands operands, Batch x, double[] weights, long terms, List<Batch> targets) {
+        int clients = weights.length;
+        int first = (clients + 1) / 2;
+        var parts = new ArrayList<Batch>();
+        var exponents = new ArrayList<Batch>();
+        var sums = new ArrayList<Batch>();
+        for (int from = 0; from < clients; from += first) {
+            Batch part = x.neighbours(from, Math.min(first, clients - from));
+            parts.add(part);
+            exponents.add(operands.vector("exponents", ElementType.UINT8, x.length()));
+            sums.add(operands.vector("sums", ElementType.INT64, x.length()));
+            device.meanExponents(part, of(weights, from, part), exponents.getLast());
+        }
+        device.combineExponents(exponents, exponents.getLast());
+        for (int i = 0; i < parts.size(); i++) {
+            device.meanSums(
+                    parts.get(i), of(weights, i * first, parts.get(i)), terms, exponents.getLast(), sums.get(i));
+        }
+        device.finishMean(sums.reversed(), exponents.getLast(), terms, MeanWeights.total(weights), targets);
+    }
+
+    private static double[] of(double[] weights, int from, Batch part) {
+        return Arrays.copyOfRange(weights, from, from + (int) part.clients());
+    }
+
+    private static float[] floats(double[] values) {
+        var floats = new float[values.length];
+        for (int i = 0; i < floats.length; i++) {
+            floats[i] = (float) values[i];
+        }
+        return floats;
     }
 
     // ---- Comparisons ----

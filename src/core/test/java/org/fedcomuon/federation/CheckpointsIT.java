@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
@@ -50,7 +51,7 @@ class CheckpointsIT {
     }
 
     /** Stops after {@code step}. */
-    private static Result runUntil(long step, Federation.Builder builder) throws InterruptedException {
+    static Result runUntil(long step, Federation.Builder builder) throws InterruptedException {
         var federation = new Federation[1];
         builder.listener(new Listener() {
             @Override
@@ -137,7 +138,9 @@ class CheckpointsIT {
         var store = new CheckpointStore(directory);
         assertThat(store.all()).hasSize(2);
         try (SafetensorsFile file = store.openNewest()) {
-            assertThat(file.tensors().keySet()).containsExactly("W", "Wold", "u", "v", "H", "M", "draws", "dropped");
+            assertThat(file.tensors().keySet())
+                    .containsExactly("W", "Wold", "u", "v", "H", "M", "clients", "draws", "dropped");
+            assertThat(file.longs("clients")).containsExactly(0, 1, 2, 3, 4, 5, 6, 7);
             assertThat(file.tensors().get("H").shape()).containsExactly(8L, 60L);
             assertThat(file.metadata())
                     .containsEntry("method", "fedcomuon-vr")
@@ -214,6 +217,27 @@ class CheckpointsIT {
                         .build()
                         .run())
                 .hasMessageContaining("its clients is 8, not 9");
+    }
+
+    @Test
+    void aCheckpointFromBeforeMeansWereExactIsRefused() throws Exception {
+        testbed(AllMethods.fedCoMuon()).checkpoints(directory, 1).build().run();
+        var store = new CheckpointStore(directory.resolve("older"));
+        try (SafetensorsFile file = new CheckpointStore(directory).openNewest()) {
+            var metadata = new LinkedHashMap<>(file.metadata());
+            assertThat(metadata.remove(Setup.MEANS)).isEqualTo("exact");
+            CheckpointStore.OURS.forEach(entry -> metadata.remove(entry.getKey()));
+            metadata.remove("sha256");
+            try (CheckpointStore.Pending pending = store.begin(33, metadata, List.of())) {
+                pending.commit();
+            }
+        }
+        assertThatThrownBy(() -> testbed(AllMethods.fedCoMuon())
+                        .resume(store.directory())
+                        .build()
+                        .run())
+                .isInstanceOf(CheckpointException.class)
+                .hasMessageContaining("is from a version whose means were sums in client order");
     }
 
     @Test

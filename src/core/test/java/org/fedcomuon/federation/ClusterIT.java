@@ -3,6 +3,7 @@ package org.fedcomuon.federation;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
@@ -21,12 +22,13 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.fedcomuon.cluster.Cluster;
-import org.fedcomuon.cluster.Contribution;
+import org.fedcomuon.cluster.Cluster.MeanBlock;
+import org.fedcomuon.cluster.Cluster.MemberStatus;
 import org.fedcomuon.cluster.InProcessCluster;
 import org.fedcomuon.cluster.MemberFailedException;
 import org.fedcomuon.cluster.WireFormat;
@@ -45,6 +47,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A federation whose clients are divided among members: the bits are those of one process. */
 class ClusterIT {
@@ -66,7 +69,7 @@ class ClusterIT {
     }
 
     /** Each member in a thread of its own; what member 0 returns. The first failure is thrown when all have ended. */
-    private static Result run(int members, UnaryOperator<Cluster> wrap, Function<Cluster, Federation> federation)
+    static Result run(int members, UnaryOperator<Cluster> wrap, Function<Cluster, Federation> federation)
             throws Exception {
         List<Cluster> clusters = InProcessCluster.of(members);
         try (var threads = Executors.newFixedThreadPool(members)) {
@@ -168,8 +171,18 @@ class ClusterIT {
         }
 
         @Override
-        public Cluster.Answer exchange(Contribution mine) {
+        public List<MemberStatus> exchange(MemberStatus mine) {
             return cluster.exchange(mine);
+        }
+
+        @Override
+        public void mean(List<? extends MeanBlock> blocks) {
+            cluster.mean(blocks);
+        }
+
+        @Override
+        public long exchangedBytes() {
+            return cluster.exchangedBytes();
         }
 
         @Override
@@ -183,76 +196,243 @@ class ClusterIT {
         }
     }
 
-    /** Writes down what leaves a member. */
-    private static final class Listening extends Forwarding {
-        private final ConcurrentLinkedQueue<Contribution> left;
-        private final AtomicInteger textBytes;
+    /** Something between a block and its engine. */
+    private abstract static class ForwardingBlock implements MeanBlock {
+        final MeanBlock block;
 
-        Listening(Cluster cluster, ConcurrentLinkedQueue<Contribution> left, AtomicInteger textBytes) {
-            super(cluster);
-            this.left = left;
-            this.textBytes = textBytes;
+        ForwardingBlock(MeanBlock block) {
+            this.block = block;
         }
 
         @Override
-        public Cluster.Answer exchange(Contribution mine) {
-            left.add(mine);
-            textBytes.addAndGet(WireFormat.header(mine).length);
-            return super.exchange(mine);
+        public int length() {
+            return block.length();
+        }
+
+        @Override
+        public long terms() {
+            return block.terms();
+        }
+
+        @Override
+        public double total() {
+            return block.total();
+        }
+
+        @Override
+        public void exponents(MemorySegment into) {
+            block.exponents(into);
+        }
+
+        @Override
+        public void sums(MemorySegment exponents, MemorySegment into) {
+            block.sums(exponents, into);
+        }
+
+        @Override
+        public void finish(MemorySegment exponents, MemorySegment sums) {
+            block.finish(exponents, sums);
+        }
+
+        @Override
+        public void receive(MemorySegment mean) {
+            block.receive(mean);
         }
     }
 
-    /** u is private; W and M cross, and what is said beside them is too short to hold an example. */
-    @Test
-    void nothingButWAndMLeavesAMember() throws Exception {
-        var left = new ConcurrentLinkedQueue<Contribution>();
-        var text = new AtomicInteger();
+    /** Writes down what leaves a member. */
+    private static final class Listening extends Forwarding {
+        private final ConcurrentLinkedQueue<MemberStatus> left;
+        private final AtomicLong meanBytes;
+
+        Listening(Cluster cluster, ConcurrentLinkedQueue<MemberStatus> left, AtomicLong meanBytes) {
+            super(cluster);
+            this.left = left;
+            this.meanBytes = meanBytes;
+        }
+
+        @Override
+        public List<MemberStatus> exchange(MemberStatus mine) {
+            left.add(mine);
+            return super.exchange(mine);
+        }
+
+        @Override
+        public void mean(List<? extends MeanBlock> blocks) {
+            super.mean(blocks.stream()
+                    .map(block -> new ForwardingBlock(block) {
+                        @Override
+                        public void exponents(MemorySegment into) {
+                            super.exponents(into);
+                            meanBytes.addAndGet(into.byteSize());
+                        }
+
+                        @Override
+                        public void sums(MemorySegment exponents, MemorySegment into) {
+                            super.sums(exponents, into);
+                            meanBytes.addAndGet(into.byteSize());
+                        }
+                    })
+                    .toList());
+        }
+    }
+
+    /** u is private; W and M cross, nine bytes a weight, and what is said beside them is too short for an example. */
+    @ParameterizedTest
+    @ValueSource(ints = {10, 1000})
+    void nothingButWAndMLeavesAMember(int clients) throws Exception {
+        var left = new ConcurrentLinkedQueue<MemberStatus>();
+        var meanBytes = new AtomicLong();
         Path here = directory.resolve("checkpoints");
+        int members = 2;
         Result result = run(
-                2,
-                cluster -> new Listening(cluster, left, text),
-                cluster -> Federation.of(new RateTestbed(CLIENTS, 1), AllMethods.fedCoMuon())
+                members,
+                cluster -> new Listening(cluster, left, meanBytes),
+                cluster -> Federation.of(new RateTestbed(clients, 1), AllMethods.fedCoMuon())
                         .iterations(20)
                         .tau(5)
+                        .participation(0.5)
                         .cluster(cluster)
                         .checkpoints(here, 2)
                         .build());
+        long elements = 0;
+        long text = 0;
         Set<String> names = new TreeSet<>();
-        long bytes = 0;
-        for (Contribution each : left) {
-            for (Contribution.Values values : each.values()) {
-                names.add(values.name());
-                bytes += values.name().equals("average W") ? 0 : values.rows().byteSize();
+        for (MemberStatus each : left) {
+            for (MemberStatus.Posted posted : each.posted()) {
+                names.add(posted.name());
+                elements += posted.length();
             }
+            int bytes = WireFormat.bytes(each).length;
+            assertThat(bytes).isLessThan(250);
+            text += bytes;
         }
         assertThat(names).containsExactly("M", "W", "average W");
-        assertThat(2 * bytes).isEqualTo(result.communicatedBytes()); // and as much comes back
-        assertThat(text.get() / left.size()).isLessThan(200);
+        assertThat(meanBytes.get()).isEqualTo(9 * elements);
+        long parameters = (long) RateTestbed.ROWS * RateTestbed.COLS;
+        assertThat(elements / members).isEqualTo(parameters * (2 * 4 + 1)); // four rounds, and the result
+        // What a member sends comes back, and the statuses of all.
+        assertThat(result.exchangedBytes()).isEqualTo(2 * 9 * elements / members + text / members * (1 + members));
+        assertThat(result.exchanges()).isEqualTo(left.size() / members);
     }
 
     @Test
     void whatMembersSayIsReadAsItWasWritten() throws Exception {
-        var left = new ConcurrentLinkedQueue<Contribution>();
+        var left = new ConcurrentLinkedQueue<MemberStatus>();
         run(
                 2,
-                cluster -> new Listening(cluster, left, new AtomicInteger()),
+                cluster -> new Listening(cluster, left, new AtomicLong()),
                 cluster -> testbed(new Failing(), AllMethods.fedCoMuon())
                         .onFault(ClientFault.Policy.DROP)
                         .cluster(cluster)
                         .build());
-        assertThat(left).anyMatch(each -> !each.status().faults().isEmpty());
-        for (Contribution each : left) {
-            WireFormat.Header read = WireFormat.header(WireFormat.header(each));
-            assertThat(read.status()).isEqualTo(each.status());
-            assertThat(read.clients()).isEqualTo(each.clients());
-            assertThat(read.weights()).isEqualTo(each.weights());
-            for (int i = 0; i < each.values().size(); i++) {
-                assertThat(read.lengths().get(i)).isEqualTo(each.length(i));
-                assertThat(read.names().get(i)).isEqualTo(each.values().get(i).name());
-            }
-            var answer = new Cluster.Answer(List.of(each.status()), each.weights(), List.of());
-            assertThat(WireFormat.answer(WireFormat.answer(answer))).isEqualTo(answer);
+        assertThat(left).anyMatch(each -> !each.faults().isEmpty());
+        assertThat(left).anyMatch(each -> !each.dropped().isEmpty());
+        for (MemberStatus each : left) {
+            assertThat(WireFormat.status(WireFormat.bytes(each))).isEqualTo(each);
         }
+        List<MemberStatus> all = List.copyOf(left);
+        assertThat(WireFormat.statuses(WireFormat.bytes(all))).isEqualTo(all);
+    }
+
+    /** As the driver of an engine may do it, far from any device: with the formula that the kernels have. */
+    private static float[] meanElsewhere(MeanBlock block, MemorySegment exponents, MemorySegment sums) {
+        var mean = new float[block.length()];
+        int bits = 62 - (64 - Long.numberOfLeadingZeros(block.terms() - 1));
+        for (int i = 0; i < mean.length; i++) {
+            int exponent = exponents.get(ValueLayout.JAVA_BYTE, i) & 0xff;
+            double sum = (double) sums.getAtIndex(ValueLayout.JAVA_LONG_UNALIGNED, i);
+            mean[i] = exponent == 0xff ? Float.NaN : (float) (Math.scalb(sum, exponent - 126 - bits) / block.total());
+        }
+        return mean;
+    }
+
+    @Test
+    void aMeanThatIsComputedElsewhereHasTheSameBits() throws Exception {
+        Method method = AllMethods.fedCoMuonVr();
+        double[] weights = {5, 1, 1, 2, 3, 0.1, 7, 1};
+        String expected = testbed(method).weights(weights).build().run().sha256();
+        Result result = run(
+                2,
+                cluster -> new Forwarding(cluster) {
+                    @Override
+                    public void mean(List<? extends MeanBlock> blocks) {
+                        super.mean(blocks.stream()
+                                .map(block -> new ForwardingBlock(block) {
+                                    @Override
+                                    public void finish(MemorySegment exponents, MemorySegment sums) {
+                                        block.receive(MemorySegment.ofArray(meanElsewhere(block, exponents, sums)));
+                                    }
+                                })
+                                .toList());
+                    }
+                },
+                cluster -> testbed(method).weights(weights).cluster(cluster).build());
+        assertThat(result.sha256()).isEqualTo(expected);
+    }
+
+    /** Memory of the Java heap, and native memory that no 64-bit integer begins at. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void anyMemoryOfAnEngineWillDo(boolean heap) throws Exception {
+        Method method = AllMethods.fedCoMuon();
+        String expected = testbed(method).build().run().sha256();
+        Result result = run(
+                2,
+                cluster -> new Forwarding(cluster) {
+                    private MemorySegment other(MemorySegment memory) {
+                        return heap
+                                ? MemorySegment.ofArray(new byte[(int) memory.byteSize()])
+                                : Arena.ofAuto()
+                                        .allocate(memory.byteSize() + 1, Long.BYTES)
+                                        .asSlice(1);
+                    }
+
+                    @Override
+                    public void mean(List<? extends MeanBlock> blocks) {
+                        super.mean(blocks.stream()
+                                .map(block -> new ForwardingBlock(block) {
+                                    @Override
+                                    public void exponents(MemorySegment into) {
+                                        MemorySegment memory = other(into);
+                                        super.exponents(memory);
+                                        into.copyFrom(memory);
+                                    }
+
+                                    @Override
+                                    public void sums(MemorySegment exponents, MemorySegment into) {
+                                        MemorySegment memory = other(into);
+                                        super.sums(other(exponents).copyFrom(exponents), memory);
+                                        into.copyFrom(memory);
+                                    }
+
+                                    @Override
+                                    public void finish(MemorySegment exponents, MemorySegment sums) {
+                                        super.finish(
+                                                other(exponents).copyFrom(exponents),
+                                                other(sums).copyFrom(sums));
+                                    }
+                                })
+                                .toList());
+                    }
+                },
+                cluster -> testbed(method).cluster(cluster).build());
+        assertThat(result.sha256()).isEqualTo(expected);
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {1, 7, 1000})
+    void noSizeOfBlocksChangesABit(long elements) throws Exception {
+        Method method = AllMethods.fedCoMuonVr();
+        String expected = testbed(method).build().run().sha256();
+        Result result = run(
+                2,
+                cluster -> cluster,
+                cluster -> testbed(method)
+                        .exchangeSection(elements)
+                        .cluster(cluster)
+                        .build());
+        assertThat(result.sha256()).isEqualTo(expected);
     }
 
     /** Clients 3 and 4 throw in their tenth sample. */
@@ -333,13 +513,8 @@ class ClusterIT {
                 .hasMessageContaining("out of order");
     }
 
-    private static Contribution nothing(int client) {
-        return new Contribution(
-                new Cluster.MemberStatus("run", 0, false, Map.of(), List.of()),
-                List.of(client),
-                List.of(1.0),
-                List.of());
-    }
+    private static final MemberStatus NOTHING =
+            new MemberStatus("run", 0, false, List.of(), List.of(), Map.of(), List.of());
 
     @Test
     @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -347,11 +522,11 @@ class ClusterIT {
         List<Cluster> members = InProcessCluster.of(2);
         try (var threads = Executors.newFixedThreadPool(2);
                 Cluster first = members.get(0)) {
-            Future<Cluster.Answer> waiting = threads.submit(() -> first.exchange(nothing(0)));
+            Future<List<MemberStatus>> waiting = threads.submit(() -> first.exchange(NOTHING));
             members.get(1).close();
             members.get(1).close(); // again: it is one member that has left
             assertThatThrownBy(waiting::get).hasRootCauseMessage("member 1 failed: it has left early");
-            assertThatThrownBy(() -> first.exchange(nothing(0))).isInstanceOf(MemberFailedException.class);
+            assertThatThrownBy(() -> first.exchange(NOTHING)).isInstanceOf(MemberFailedException.class);
         }
     }
 
@@ -361,16 +536,16 @@ class ClusterIT {
         for (int i = 0; i < 200; i++) {
             List<Cluster> members = InProcessCluster.of(2);
             try (var threads = Executors.newFixedThreadPool(2)) {
-                var answers = new ArrayList<Future<Cluster.Answer>>();
+                var answers = new ArrayList<Future<List<MemberStatus>>>();
                 for (Cluster member : members) {
                     answers.add(threads.submit(() -> {
                         try (member) {
-                            return member.exchange(nothing(member.self()));
+                            return member.exchange(NOTHING);
                         }
                     }));
                 }
-                for (Future<Cluster.Answer> answer : answers) {
-                    assertThat(answer.get().weights()).containsExactly(1.0, 1.0);
+                for (Future<List<MemberStatus>> answer : answers) {
+                    assertThat(answer.get()).containsExactly(NOTHING, NOTHING);
                 }
             }
         }
@@ -402,64 +577,90 @@ class ClusterIT {
                 .hasMessageContaining("member 1 failed: it does not run what member 0 runs: its data");
     }
 
-    /** What a member brought to a meeting, and was answered. */
-    private record SharedState(Contribution brought, Cluster.Answer answered) {}
+    /**
+     * What a member brought to a meeting, and got from it. Blocks follow each other in {@code brought} and {@code got}.
+     */
+    private record Meeting(
+            MemberStatus status, List<MemberStatus> statuses, List<MemorySegment> brought, List<MemorySegment> got) {}
 
     private static MemorySegment copy(MemorySegment segment) {
         return MemorySegment.ofArray(segment.toArray(ValueLayout.JAVA_BYTE));
     }
 
-    private static Contribution copy(Contribution mine) {
-        return new Contribution(
-                mine.status(),
-                mine.clients(),
-                mine.weights(),
-                mine.values().stream()
-                        .map(values -> new Contribution.Values(values.name(), copy(values.rows())))
-                        .toList());
-    }
-
     /** Writes the meetings of a member down. */
-    private static Cluster recording(Cluster cluster, List<SharedState> meetings) {
+    private static Cluster recording(Cluster cluster, List<Meeting> meetings) {
         return new Forwarding(cluster) {
             @Override
-            public Cluster.Answer exchange(Contribution mine) {
-                Contribution brought = copy(mine);
-                Cluster.Answer answer = super.exchange(mine);
-                meetings.add(new SharedState(
-                        brought,
-                        new Cluster.Answer(
-                                answer.statuses(),
-                                answer.weights(),
-                                answer.means().stream().map(ClusterIT::copy).toList())));
-                return answer;
+            public List<MemberStatus> exchange(MemberStatus mine) {
+                List<MemberStatus> all = super.exchange(mine);
+                meetings.add(new Meeting(mine, all, new ArrayList<>(), new ArrayList<>()));
+                return all;
+            }
+
+            @Override
+            public void mean(List<? extends MeanBlock> blocks) {
+                Meeting meeting = meetings.getLast();
+                super.mean(blocks.stream()
+                        .map(block -> new ForwardingBlock(block) {
+                            @Override
+                            public void exponents(MemorySegment into) {
+                                super.exponents(into);
+                                meeting.brought().add(copy(into));
+                            }
+
+                            @Override
+                            public void sums(MemorySegment exponents, MemorySegment into) {
+                                super.sums(exponents, into);
+                                meeting.brought().add(copy(into));
+                            }
+
+                            @Override
+                            public void finish(MemorySegment exponents, MemorySegment sums) {
+                                super.finish(exponents, sums);
+                                meeting.got().add(copy(exponents));
+                                meeting.got().add(copy(sums));
+                            }
+                        })
+                        .toList());
             }
         };
     }
 
-    /** A member that was lost: it is alone, and hears what was answered before. */
-    private static Cluster replaying(Cluster cluster, Iterator<SharedState> meetings) {
+    /** A member that was lost: it is alone, and gets what was exchanged before. */
+    private static Cluster replaying(Cluster cluster, Iterator<Meeting> meetings) {
         return new Forwarding(cluster) {
+            private Meeting meeting;
+
             @Override
             public boolean isRejoining() {
                 return true;
             }
 
             @Override
-            public Cluster.Answer exchange(Contribution mine) {
-                SharedState before = meetings.next();
-                assertThat(mine.status().step())
-                        .isEqualTo(before.brought().status().step());
-                assertThat(mine.weights()).isEqualTo(before.brought().weights());
-                assertThat(mine.values()).hasSameSizeAs(before.brought().values());
-                for (int i = 0; i < mine.values().size(); i++) {
-                    assertThat(mine.values()
-                                    .get(i)
-                                    .rows()
-                                    .mismatch(before.brought().values().get(i).rows()))
+            public List<MemberStatus> exchange(MemberStatus mine) {
+                meeting = meetings.next();
+                assertThat(mine.step()).isEqualTo(meeting.status().step());
+                assertThat(mine.posted()).isEqualTo(meeting.status().posted());
+                assertThat(mine.dropped()).isEqualTo(meeting.status().dropped());
+                return meeting.statuses();
+            }
+
+            @Override
+            public void mean(List<? extends MeanBlock> blocks) {
+                assertThat(meeting.brought()).hasSize(2 * blocks.size());
+                for (int i = 0; i < blocks.size(); i++) {
+                    MeanBlock block = blocks.get(i);
+                    MemorySegment exponents = meeting.got().get(2 * i);
+                    var ownExponents = MemorySegment.ofArray(new byte[block.length()]);
+                    block.exponents(ownExponents);
+                    assertThat(ownExponents.mismatch(meeting.brought().get(2 * i)))
                             .isEqualTo(-1);
+                    var ownSums = MemorySegment.ofArray(new long[block.length()]);
+                    block.sums(exponents, ownSums);
+                    assertThat(ownSums.mismatch(meeting.brought().get(2 * i + 1)))
+                            .isEqualTo(-1);
+                    block.finish(exponents, meeting.got().get(2 * i + 1));
                 }
-                return before.answered();
             }
         };
     }
@@ -470,7 +671,7 @@ class ClusterIT {
     void aMemberThatStartsAgainBringsWhatItBrought(Method method) throws Exception {
         int members = 3;
         Path here = directory.resolve("checkpoints");
-        List<List<SharedState>> meetings = Stream.generate(() -> (List<SharedState>) new ArrayList<SharedState>())
+        List<List<Meeting>> meetings = Stream.generate(() -> (List<Meeting>) new ArrayList<Meeting>())
                 .limit(members)
                 .toList();
         Result whole = run(
@@ -483,8 +684,8 @@ class ClusterIT {
         List<Cluster> clusters = InProcessCluster.of(members);
         try {
             for (Cluster cluster : clusters) {
-                Iterator<SharedState> since = meetings.get(cluster.self()).stream()
-                        .dropWhile(meeting -> meeting.brought().status().step() < step)
+                Iterator<Meeting> since = meetings.get(cluster.self()).stream()
+                        .dropWhile(meeting -> meeting.status().step() < step)
                         .iterator();
                 Result again = testbed(method)
                         .cluster(replaying(cluster, since))

@@ -41,6 +41,7 @@ import org.fedcomuon.problem.testbed.RateTestbed;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Whole runs: where they run does not matter, what they tell is true, and they end as asked. */
 class FederationIT {
@@ -151,12 +152,10 @@ class FederationIT {
                 .iterations(23)
                 .tau(5)
                 .seed(42)
-                .participation(0.4)
                 .build()
                 .run()
                 .sha256();
-        assertThat(hash)
-                .isEqualTo(testbed(method).participation(0.4).build().run().sha256());
+        assertThat(hash).isEqualTo(testbed(method).build().run().sha256());
         for (int k = 0; k < CLIENTS; k++) {
             assertThat(places.get(k)).isEqualTo(k == 5 ? "federation-cpu:0" : "federation-cpu:1");
         }
@@ -370,6 +369,27 @@ class FederationIT {
                 .hasMessageContaining("diverged in step 1: W of client 0 is not finite in block 'bias'");
     }
 
+    /** Before the average, which would not say whose value it was. */
+    @ParameterizedTest
+    @ValueSource(strings = {"cpu:0", "cpu:0,cpu:1", "cpu:0,cpu:1,cpu:2"})
+    void theClientThatDivergesIsNamedWhicheverItIs(String devices) {
+        Loss flat = (xi, w, gradient) -> 0;
+        Loss steep = (xi, w, gradient) -> {
+            gradient.values().fill(3e38);
+            return 0;
+        };
+        var layout = Layout.of(Block.vector("bias", 3), Block.matrix("weight", 4, 3));
+        var problem = Problem.ofLosses(layout, List.of(flat, flat, steep, flat), Risk.mean());
+        assertThatThrownBy(() -> Federation.of(problem, new FedAvg(Schedule.constant(1)))
+                        .iterations(1000)
+                        .tau(2)
+                        .devices(devices.split(","))
+                        .build()
+                        .run())
+                .isInstanceOf(DivergedException.class)
+                .hasMessageContaining("diverged in step 1: W of client 2 is not finite in block 'bias'");
+    }
+
     @Test
     void aLossThatLeavesTheRangeFirstSaysHowFarTheWeightsAre() {
         var problem = new MatrixQuadratics(3, 4, 3, 1, 0, Risk.mean(), 1);
@@ -563,26 +583,6 @@ class FederationIT {
         assertThatThrownBy(() -> testbed(new FedMuon(Schedule.constant(0.1), Schedule.constant(1), AllMethods.MUON))
                         .build())
                 .hasMessageContaining("beta = 1.0");
-    }
-
-    @Test
-    void participationIsAShareDrawnAnewEachRound() {
-        var participation = new Participation(0.3, 10, 7);
-        var counts = new int[10];
-        for (long round = 0; round < 1000; round++) {
-            boolean[] takesPart = participation.of(round);
-            assertThat(participation.of(round)).containsExactly(takesPart);
-            int count = 0;
-            for (int k = 0; k < 10; k++) {
-                counts[k] += takesPart[k] ? 1 : 0;
-                count += takesPart[k] ? 1 : 0;
-            }
-            assertThat(count).isEqualTo(3);
-        }
-        for (int count : counts) {
-            assertThat(count).isBetween(230, 370); // 300 expected, five standard deviations are 72
-        }
-        assertThat(new Participation(1e-9, 10, 7).count()).isEqualTo(1);
     }
 
     @Test

@@ -65,7 +65,9 @@ class SimulatedDevicesIT {
         var hashes = new HashSet<String>();
         hashes.add(one.sha256());
         hashes.add(run(testbed(method).devices("cudasim:0", "cudasim:1")).sha256());
-        hashes.add(run(testbed(method).devices("cudasim:2", "cudasim:0", "cudasim:1"))
+        hashes.add(run(testbed(method)
+                        .devices("cudasim:2", "cudasim:0", "cudasim:1")
+                        .exchange(Federation.ExchangeKind.PEER))
                 .sha256());
         assertThat(hashes).hasSize(1);
         assertThat(distance(one, run(testbed(method)))).isLessThan(NEAR);

@@ -648,13 +648,17 @@ final class ReferenceMethods {
         }
 
         @Override
+        void initialize() {
+            send(w[0], u);
+        }
+
+        @Override
         void step(Method.Step t) {
             double a = method.inner();
             double beta = method.beta().at(t);
             for (int k = 0; k < clients; k++) {
                 if (active(k)) {
-                    if (t.t() % t.tau() == 0) {
-                        combine(1, w[k], 0, u[k]);
+                    if (t.t() % t.tau() == 0) { // u is the server's W
                         combine(-a, gradient(k, w[k]), 1, u[k]);
                     }
                     double[] adapted = w[k].clone();
@@ -669,6 +673,7 @@ final class ReferenceMethods {
             }
             if (sync(t)) {
                 average(w);
+                send(w[0], u);
             }
         }
     }

@@ -56,7 +56,7 @@ public final class TestSummary {
         private static String reason(Element test) {
             var skipped = (Element) test.getElementsByTagName("skipped").item(0);
             String said = skipped.getAttribute("message") + skipped.getTextContent();
-            String line = said.lines().findFirst().orElse("").replaceFirst("^\\S*TestAbortedException: ", "");
+            String line = said.lines().findFirst().orElse("").replaceFirst("^\\S*TestAbortedException: |^.* ==> ", "");
             return line.isBlank()
                     ? "no reason given"
                     : line.replaceFirst("^Assumption failed: ", "").strip();

@@ -57,7 +57,8 @@ public final class TrainProcess {
         return now;
     }
 
-    private static List<String> checkpoints(Path run) throws IOException {
+    /** The names of the complete checkpoints of a run. */
+    public static List<String> checkpoints(Path run) throws IOException {
         Path directory = run.resolve("checkpoints");
         if (!Files.isDirectory(directory)) {
             return List.of();

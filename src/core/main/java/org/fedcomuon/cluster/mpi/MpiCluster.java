@@ -7,9 +7,9 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import org.fedcomuon.cluster.Cluster;
-import org.fedcomuon.cluster.Contribution;
+import org.fedcomuon.cluster.Cluster.MeanBlock;
+import org.fedcomuon.cluster.Cluster.MemberStatus;
 import org.fedcomuon.cluster.MemberFailedException;
-import org.fedcomuon.cluster.OrderedMean;
 import org.fedcomuon.cluster.StagingBuffers;
 import org.fedcomuon.cluster.WireFormat;
 import org.fedcomuon.internal.MpiLibrary;
@@ -17,45 +17,44 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Members are the processes that {@code mpirun} has started, and process 0 computes the means: it receives every
- * client's values, sums them in client order, and broadcasts. MPI's own sums would depend on the number of processes.
+ * Members are the processes that {@code mpirun} has started. MPI reduces exponents and sums over all of them; they are
+ * integers, so its order does not show. Statuses go through process 0.
  *
- * <p>Each message begins with two numbers: what it is, and how long. A member that has failed sends the reason in place
- * of its contribution, so that all end together, with the message of process 0.
+ * <p>Each message of a status begins with two numbers: what it is, and how long. A member that has failed sends the
+ * reason in place of its status, so that all end together, with the message of process 0. A member that fails while
+ * means are computed aborts all, because the others wait in MPI.
  *
  * <p>Not thread-safe, but not bound to one thread: MPI is initialized with no more than that.
  */
 public final class MpiCluster implements Cluster {
     private static final Logger LOG = LoggerFactory.getLogger(MpiCluster.class);
 
-    private static final long CONTRIBUTION = 1;
+    private static final long STATUS = 1;
     private static final long FAILURE = 2;
     private static final long FAREWELL = 3;
     private static final long QUESTION = 4;
 
-    private static final long PIECE = 1 << 26; // bytes; MPI counts in int
+    private static final long LABEL_BYTES = 2 * Long.BYTES;
 
     private final MpiLibrary mpi;
-    private final OrderedMean mean;
-    private final MemorySegment label = Arena.ofAuto().allocate(2 * Long.BYTES, Long.BYTES);
-    private final StagingBuffers staging = new StagingBuffers();
+    private final MemorySegment label = Arena.ofAuto().allocate(LABEL_BYTES, Long.BYTES);
+    private final StagingBuffers memory = new StagingBuffers();
+    private long exchangedBytes;
     private boolean meeting; // in the middle of one
     private boolean over; // no member sends anything any more
 
-    private MpiCluster(MpiLibrary mpi, int threads) {
+    private MpiCluster(MpiLibrary mpi) {
         this.mpi = mpi;
-        mean = new OrderedMean(threads);
     }
 
     /**
      * Joins the other members.
      *
-     * @param threads the number of threads that sum, in process 0
      * @throws UnavailableException when there is no Open MPI here, or it did not start this process
      */
-    public static MpiCluster join(int threads) {
+    public static MpiCluster join() {
         try {
-            return new MpiCluster(MpiLibrary.join(), threads);
+            return new MpiCluster(MpiLibrary.join());
         } catch (MpiLibrary.Unusable e) {
             throw new UnavailableException(e);
         }
@@ -81,14 +80,64 @@ public final class MpiCluster implements Cluster {
     }
 
     @Override
-    public Cluster.Answer exchange(Contribution mine) {
+    public List<MemberStatus> exchange(MemberStatus mine) {
+        requireTogether();
+        meeting = true;
+        List<MemberStatus> all = mpi.rank() == 0 ? gather(mine) : sendAndHear(mine);
+        meeting = false;
+        return all;
+    }
+
+    private void requireTogether() {
         if (over) {
             throw new IllegalStateException("the members have parted");
         }
+    }
+
+    private List<MemberStatus> sendAndHear(MemberStatus mine) {
+        sendText(STATUS, WireFormat.bytes(mine));
+        return WireFormat.statuses(hear());
+    }
+
+    private List<MemberStatus> gather(MemberStatus mine) {
+        List<Received> received = receiveAll();
+        requireNoFailure(received);
+        var all = new ArrayList<MemberStatus>();
+        all.add(mine);
+        for (Received each : received) {
+            if (each instanceof Received.Told(MemberStatus theirs)) {
+                all.add(theirs);
+            }
+        }
+        if (all.size() < members()) {
+            var failure = new MemberFailedException("a member has not begun when others meet");
+            sayFailure(String.valueOf(failure.getMessage()));
+            throw failure;
+        }
+        say(STATUS, WireFormat.bytes(all));
+        return all;
+    }
+
+    @Override
+    public void mean(List<? extends MeanBlock> blocks) {
+        requireTogether();
         meeting = true;
-        Cluster.Answer answer = mpi.rank() == 0 ? receiveAndAnswer(mine) : sendAndHear(mine);
+        for (MeanBlock block : blocks) {
+            MemorySegment exponents = memory.get(0, block.length());
+            MemorySegment sums = memory.get(1, (long) Long.BYTES * block.length());
+            block.exponents(exponents);
+            mpi.max(exponents);
+            block.sums(exponents, sums);
+            mpi.sum(sums);
+            block.finish(exponents, sums);
+            exchangedBytes += 2 * (exponents.byteSize() + sums.byteSize()); // to and from
+        }
         meeting = false;
-        return answer;
+    }
+
+    @Override
+    public long exchangedBytes() {
+        return exchangedBytes;
     }
 
     /** Returns the value of member 0. All members call it at the same time. */
@@ -98,55 +147,13 @@ public final class MpiCluster implements Cluster {
             return new String(hear(), StandardCharsets.UTF_8);
         }
         requireNoFailure(receiveAll());
-        say(CONTRIBUTION, mine.getBytes(StandardCharsets.UTF_8));
+        say(STATUS, mine.getBytes(StandardCharsets.UTF_8));
         return mine;
-    }
-
-    private Cluster.Answer sendAndHear(Contribution mine) {
-        sendText(CONTRIBUTION, WireFormat.header(mine));
-        for (Contribution.Values values : mine.values()) {
-            forPieces(values.rows(), piece -> mpi.send(piece, 0));
-        }
-        Cluster.Answer said = WireFormat.answer(hear());
-        var means = new ArrayList<MemorySegment>();
-        for (int i = 0; i < mine.values().size(); i++) {
-            MemorySegment into = staging.get(i, mine.length(i) * Float.BYTES);
-            forPieces(into, mpi::broadcast);
-            means.add(into);
-        }
-        return new Cluster.Answer(said.statuses(), said.weights(), means);
-    }
-
-    private Cluster.Answer receiveAndAnswer(Contribution mine) {
-        List<Received> received = receiveAll();
-        requireNoFailure(received);
-        var all = new ArrayList<Contribution>();
-        all.add(mine);
-        for (Received each : received) {
-            if (each instanceof Received.Brought(Contribution theirs)) {
-                all.add(theirs);
-            }
-        }
-        Cluster.Answer answer;
-        try {
-            if (all.size() < members()) {
-                throw new MemberFailedException("a member has not begun when others meet");
-            }
-            answer = mean.of(all);
-        } catch (MemberFailedException e) {
-            sayFailure(String.valueOf(e.getMessage()));
-            throw e;
-        }
-        say(CONTRIBUTION, WireFormat.answer(answer));
-        for (MemorySegment value : answer.means()) {
-            forPieces(value, mpi::broadcast);
-        }
-        return answer;
     }
 
     /** A message of a member. */
     private sealed interface Received {
-        record Brought(Contribution contribution) implements Received {}
+        record Told(MemberStatus status) implements Received {}
 
         record Asked() implements Received {}
 
@@ -182,21 +189,13 @@ public final class MpiCluster implements Cluster {
             mpi.receive(bytes.asSlice(0, text.length), member);
             MemorySegment.copy(bytes, ValueLayout.JAVA_BYTE, 0, text, 0, text.length);
         }
+        exchangedBytes += LABEL_BYTES + text.length;
         if (kind == QUESTION) {
             return new Received.Asked();
         }
-        if (kind != CONTRIBUTION) {
-            return new Received.Ended(new String(text, StandardCharsets.UTF_8));
-        }
-        WireFormat.Header header = WireFormat.header(text);
-        var values = new ArrayList<Contribution.Values>();
-        for (int i = 0; i < header.names().size(); i++) {
-            long size = header.lengths().get(i) * Float.BYTES * header.clients().size();
-            MemorySegment into = staging.get((member - 1) * header.names().size() + i, size);
-            forPieces(into, piece -> mpi.receive(piece, member));
-            values.add(new Contribution.Values(header.names().get(i), into));
-        }
-        return new Received.Brought(new Contribution(header.status(), header.clients(), header.weights(), values));
+        return kind == STATUS
+                ? new Received.Told(WireFormat.status(text))
+                : new Received.Ended(new String(text, StandardCharsets.UTF_8));
     }
 
     /** Receives the broadcast of process 0. */
@@ -209,7 +208,8 @@ public final class MpiCluster implements Cluster {
             mpi.broadcast(bytes.asSlice(0, text.length));
             MemorySegment.copy(bytes, ValueLayout.JAVA_BYTE, 0, text, 0, text.length);
         }
-        if (kind != CONTRIBUTION) {
+        exchangedBytes += LABEL_BYTES + text.length;
+        if (kind != STATUS) {
             meeting = false;
             over = true;
             if (kind == FAILURE) {
@@ -227,6 +227,7 @@ public final class MpiCluster implements Cluster {
             mpi.broadcast(label);
             mpi.broadcast(bytes);
         }
+        exchangedBytes += LABEL_BYTES + text.length;
     }
 
     private void sayFailure(String reason) {
@@ -243,16 +244,7 @@ public final class MpiCluster implements Cluster {
             mpi.send(label, 0);
             mpi.send(bytes, 0);
         }
-    }
-
-    private interface Piece {
-        void accept(MemorySegment piece);
-    }
-
-    private static void forPieces(MemorySegment all, Piece body) {
-        for (long at = 0; at < all.byteSize(); at += PIECE) {
-            body.accept(all.asSlice(at, Math.min(PIECE, all.byteSize() - at)));
-        }
+        exchangedBytes += LABEL_BYTES + text.length;
     }
 
     @Override
@@ -297,13 +289,9 @@ public final class MpiCluster implements Cluster {
 
     @Override
     public void close() {
-        try {
-            if (!over) {
-                part(FAREWELL, "");
-            }
-            mpi.leave();
-        } finally {
-            mean.close();
+        if (!over) {
+            part(FAREWELL, "");
         }
+        mpi.leave();
     }
 }

@@ -19,21 +19,22 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Computes means over the vectors of a {@link Group} of GPUs, as one of them sees it: without the host and at the speed
- * of the links between them.
- *
- * <p>NCCL sums in an order of its own, which changes with the number of devices; so do the last bits. A federation
- * whose results must not depend on placement gathers and sums in client order instead.
+ * Reduces vectors of integers over the GPUs of a {@link Group}, as one of them sees it: without the host and at the
+ * speed of the links between them. NCCL reduces in an order of its own; maxima and sums of integers do not depend on
+ * it, so results are bit-identical for any number of devices.
  *
  * <p>Every device's thread makes the same calls with the same lengths, and none has a result before all have called.
- * When one fails, its communicator is aborted and the others are told: their calls fail too, and so do all later ones.
- * A call that has waited for the others for longer than the time limit of the group fails in the same way. So no kernel
- * is left waiting for a device that will not come.
+ * {@link #max} and {@link #sum} return when the work has been given to the device's stream, in order with its
+ * operations, and {@link #await} when it is done.
+ *
+ * <p>When one device fails, its communicator is aborted and the others are told: their calls fail too, and so do all
+ * later ones. A call that has waited for the others for longer than the time limit of the group fails in the same way.
+ * So no kernel is left waiting for a device that will not come.
  *
  * <p>Not thread-safe; confined to the device thread.
  */
-public final class NcclMean implements AutoCloseable {
-    private static final Logger LOG = LoggerFactory.getLogger(NcclMean.class);
+public final class NcclReduction implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(NcclReduction.class);
 
     /** How long to wait before looking again, at first and at most. */
     private static final long SHORTEST_PAUSE = 10_000;
@@ -44,27 +45,28 @@ public final class NcclMean implements AutoCloseable {
     private final int rank;
     private final NativeDevice device;
     private MemorySegment communicator = MemorySegment.NULL; // null when there is none, or no longer
+    private String last = "reduction"; // what the stream was given last, for messages
     private boolean closed;
 
-    private NcclMean(Group group, int rank, NativeDevice device) {
+    private NcclReduction(Group group, int rank, NativeDevice device) {
         this.group = group;
         this.rank = rank;
         this.device = device;
     }
 
-    static NcclMean join(Group group, int rank, NativeDevice device) {
-        var mean = new NcclMean(group, rank, device);
+    static NcclReduction join(Group group, int rank, NativeDevice device) {
+        var joined = new NcclReduction(group, rank, device);
         String what = "joining " + group.name;
-        mean.orTellOthers(() -> {
-            mean.requireGroup(what);
+        joined.orTellOthers(() -> {
+            joined.requireGroup(what);
             device.stream(); // makes it current
             var made = new MemorySegment[1];
             group.called(rank);
             int result = group.nccl.join(group.id, group.ranks(), rank, made);
-            mean.communicator = made[0];
-            mean.awaitPosted(result, what);
+            joined.communicator = made[0];
+            joined.awaitPosted(result, what);
         });
-        return mean;
+        return joined;
     }
 
     /** Returns the library and its version. */
@@ -72,20 +74,20 @@ public final class NcclMean implements AutoCloseable {
         return group.nccl.title();
     }
 
-    /** Replaces the vector of {@code x}, one client of this device, by the mean over all devices, and waits for it. */
-    public void average(Batch x) {
-        reduce(x, NcclNative.ncclAvg(), "mean");
+    /**
+     * Replaces the bytes of {@code x}, one vector of this device, by the maxima over all devices, as unsigned numbers.
+     */
+    public void max(Batch x) {
+        reduce(x, ElementType.UINT8, NcclNative.ncclUint8(), NcclNative.ncclMax(), "maximum");
     }
 
-    /** Replaces the vector of {@code x}, one client of this device, by the sum over all devices, and waits for it. */
+    /** Replaces the integers of {@code x}, one vector of this device, by the sums over all devices, modulo 2^64. */
     public void sum(Batch x) {
-        reduce(x, NcclNative.ncclSum(), "sum");
+        reduce(x, ElementType.INT64, NcclNative.ncclInt64(), NcclNative.ncclSum(), "sum");
     }
 
-    private void reduce(Batch x, int operation, String name) {
-        if (closed) {
-            throw new IllegalStateException("the mean over %s is closed".formatted(group.name));
-        }
+    private void reduce(Batch x, ElementType type, int ncclType, int operation, String name) {
+        requireOpen();
         if (x.clients() != 1) {
             throw new DeviceException.InvalidOperand(
                     "%s: one vector per device, not %d".formatted(x.buffer().label(), x.clients()));
@@ -94,17 +96,32 @@ public final class NcclMean implements AutoCloseable {
             throw new DeviceException.InvalidOperand("%s is on %s, not on %s"
                     .formatted(x.buffer().label(), x.buffer().device().name(), device.name()));
         }
+        x.buffer().requireType(type);
         String what = "%s of %d elements of %s over %s"
                 .formatted(name, x.length(), x.buffer().label(), group.name);
-        int type = x.buffer().type() == ElementType.FLOAT64 ? NcclNative.ncclFloat64() : NcclNative.ncclFloat32();
         MemorySegment vector = x.buffer().at(device, x.offset());
         orTellOthers(() -> {
             requireGroup(what);
             MemorySegment stream = device.stream(); // makes it current, too
             group.called(rank);
-            awaitPosted(group.nccl.allReduce(vector, x.length(), type, operation, communicator, stream), what);
-            await(device::isDone, what);
+            awaitPosted(group.nccl.allReduce(vector, x.length(), ncclType, operation, communicator, stream), what);
+            last = what;
         });
+    }
+
+    /** Waits until the stream of this device has done all that it was given. */
+    public void await() {
+        requireOpen();
+        orTellOthers(() -> {
+            requireGroup(last);
+            await(device::isDone, last);
+        });
+    }
+
+    private void requireOpen() {
+        if (closed) {
+            throw new IllegalStateException("the group of %s is closed".formatted(group.name));
+        }
     }
 
     /** Does something that the other devices wait for, or aborts and tells them. */
@@ -213,7 +230,7 @@ public final class NcclMean implements AutoCloseable {
     }
 
     /**
-     * GPUs that compute means together by NCCL. Each of them has an {@link NcclMean}; a failure of one is known to all.
+     * GPUs that reduce together by NCCL. Each of them has an {@link NcclReduction}; a failure of one is known to all.
      *
      * <p>Thread-safe. One thread creates it, and each device's own thread {@linkplain #join joins}.
      */
@@ -268,7 +285,7 @@ public final class NcclMean implements AutoCloseable {
         /**
          * Creates a group of distinct devices that are all real or all simulated GPUs.
          *
-         * @param timeLimit how long a device waits for the others, in {@link #join} and in each mean
+         * @param timeLimit how long a device waits for the others, in {@link #join} and in each reduction
          * @throws DeviceException.LibraryMissing when NCCL cannot be used; the message has the reason
          * @throws DeviceException.InvalidOperand when the devices do not go together
          * @throws DeviceException.Fault when NCCL does not start
@@ -276,7 +293,7 @@ public final class NcclMean implements AutoCloseable {
         public static Group of(List<Device> devices, Duration timeLimit) {
             requirePositive(timeLimit);
             if (devices.isEmpty()) {
-                throw new DeviceException.InvalidOperand("a mean over no devices");
+                throw new DeviceException.InvalidOperand("a group of no devices");
             }
             var members = new ArrayList<NativeDevice>();
             devices.forEach(device -> members.add((NativeDevice) device));
@@ -312,11 +329,11 @@ public final class NcclMean implements AutoCloseable {
          * @throws DeviceException.InvalidOperand when the device is not of the group
          * @throws DeviceException.Fault when NCCL does not start, or another device has not joined in time
          */
-        public NcclMean join(Device device) {
+        public NcclReduction join(Device device) {
             var own = (NativeDevice) device;
             for (int rank = 0; rank < devices.size(); rank++) {
                 if (own.kind() == kind && own.ordinal() == devices.get(rank).ordinal()) {
-                    return NcclMean.join(this, rank, own);
+                    return NcclReduction.join(this, rank, own);
                 }
             }
             throw new DeviceException.InvalidOperand("%s is not one of %s".formatted(device.name(), name));
