@@ -1,62 +1,90 @@
 package org.fedcomuon.cluster.spark;
 
-import java.util.ArrayList;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
-import java.util.stream.IntStream;
-import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.SparkEnv;
 import org.apache.spark.api.java.JavaSparkContext;
-import org.apache.spark.broadcast.Broadcast;
-import org.fedcomuon.cluster.Cluster;
-import org.fedcomuon.cluster.Contribution;
+import org.apache.spark.network.client.TransportClient;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerApplicationEnd;
+import org.fedcomuon.cluster.Cluster.MemberStatus;
 import org.fedcomuon.cluster.MemberFailedException;
-import org.fedcomuon.cluster.OrderedMean;
 import org.fedcomuon.cluster.WireFormat;
+import org.fedcomuon.cluster.spark.Message.Kind;
 import org.fedcomuon.experiment.ConfigurationException;
 import org.fedcomuon.federation.Evaluation;
 import org.fedcomuon.federation.Listener;
 
 /**
- * The exchanges of a run, in the driver: one Spark job per exchange collects the contributions of the members, the
- * driver sums them in client order, and the reply is broadcast. Replies are kept until a checkpoint follows them.
+ * The exchanges of a run, in the driver: it starts the members, answers their statuses, and starts members of lost
+ * executors again. {@link Hub} has the values.
  */
 final class ExchangeLoop implements AutoCloseable {
+    private static final long TURN = 500; // milliseconds
+
     private final JavaSparkContext spark;
-    private final JavaRDD<Integer> partitions;
     private final RunSpec run;
     private final List<Listener> listeners;
     private final Consumer<String> notes;
-    private final OrderedMean mean = new OrderedMean(Runtime.getRuntime().availableProcessors());
-    private final ArrayList<Broadcast<Reply>> replies = new ArrayList<>(); // since the start point
+    private final LinkedBlockingQueue<Hub.Event> events = new LinkedBlockingQueue<>();
+    private final ReplyFile replies;
+    private final Hub hub;
+    private final MemberPlaces places;
+    private final SparkListener ends = new SparkListener() {
+        @Override
+        public void onApplicationEnd(SparkListenerApplicationEnd end) {
+            events.add(new Hub.Event.Broken(new MemberFailedException("Spark failed: the application has ended")));
+        }
+    };
+    private final byte[][] statuses; // of the members, in the exchange under way
+    private final boolean[] done; // by member
+    private final Map<Integer, String> addresses = new HashMap<>(); // of members with others below
+    private final Map<Integer, TransportClient> asking = new HashMap<>(); // members that wait for such an address
     private StartPoint start;
+    private OptionalLong saved = OptionalLong.empty(); // the step of the checkpoint that the last exchange belongs to
     private long lastEvaluated = -1;
-    private long exchanges;
-    private long valueBytes;
-    private long headerBytes;
+    private int exchange; // the number of the one under way
+    private int exchanges;
+    private long sent; // by members that are done
+    private long received;
 
+    /** @param directory for the answers since the last checkpoint */
     ExchangeLoop(
             JavaSparkContext spark,
-            JavaRDD<Integer> partitions,
+            SparkExecutors executors,
             RunSpec run,
             StartPoint start,
+            Path directory,
             List<Listener> listeners,
             Consumer<String> notes) {
         this.spark = spark;
-        this.partitions = partitions;
         this.run = run;
         this.start = start;
         this.listeners = listeners;
         this.notes = notes;
+        exchange = start.exchange();
+        statuses = new byte[run.members()][];
+        done = new boolean[run.members()];
+        replies = new ReplyFile(directory);
+        hub = new Hub(SparkEnv.get(), run, replies, events);
+        places = new MemberPlaces(spark, executors, run, hub.port(), events);
+        executors.onChange(() -> events.add(new Hub.Event.Executors()));
+        spark.sc().addSparkListener(ends);
     }
 
-    /**
-     * Returns one partition per member, cached: Spark then prefers the same executor for a partition in the next job.
-     */
-    static JavaRDD<Integer> partitions(JavaSparkContext spark, int members) {
-        return spark.parallelize(IntStream.range(0, members).boxed().toList(), members)
-                .cache();
+    /** Returns the port at which members reach this process. */
+    int port() {
+        return hub.port();
     }
 
     /**
@@ -65,89 +93,183 @@ final class ExchangeLoop implements AutoCloseable {
      * @throws MemberFailedException when a member cannot go on
      * @throws ConfigurationException when a member cannot begin
      */
-    void run(BooleanSupplier stopping) {
-        OptionalLong saved = OptionalLong.empty(); // the step of the checkpoint that the last exchange belongs to
+    void run(BooleanSupplier stopping) throws InterruptedException {
+        try {
+            runAll(stopping);
+        } catch (RuntimeException e) {
+            hub.endAll(String.valueOf(e.getMessage())); // so that no process ends in the middle of libtorch
+            throw e;
+        }
+    }
+
+    private void runAll(BooleanSupplier stopping) throws InterruptedException {
+        places.startAll(start);
         while (true) {
-            List<MemberMessage> messages = partitions
-                    .mapPartitions(new ExchangeTask(run, start, new ArrayList<>(replies)))
-                    .collect(); // in the order of the members
-            forward(messages);
-            if (messages.stream().allMatch(message -> message.kind() == MemberMessage.Kind.DONE)) {
-                notes.accept("%d exchanges, in which members sent %d bytes of values and %d bytes of headers"
-                        .formatted(exchanges, valueBytes, headerBytes));
+            Hub.Event event = events.poll(TURN, TimeUnit.MILLISECONDS);
+            switch (event) {
+                case null -> {}
+                case Hub.Event.Said said -> hear(said, stopping);
+                case Hub.Event.Broken broken -> throw broken.reason();
+                case Hub.Event.Started started -> {
+                    places.started(started);
+                    if (started.life() > 0) {
+                        notes.accept("member %d starts again on %s, from %s"
+                                .formatted(
+                                        started.member(),
+                                        started.host(),
+                                        start.step() == 0 ? "the beginning" : "step " + start.step()));
+                    }
+                }
+                case Hub.Event.Executors _ -> {}
+            }
+            if (!(event instanceof Hub.Event.Said)) { // places do not change by what members say
+                places.lost(done).forEach(addresses::remove);
+                places.startLost(start, done);
+            }
+            if (allDone()) {
+                notes.accept("%d exchanges, in which members sent %d bytes and received %d bytes"
+                        .formatted(exchanges, sent, received));
                 return;
             }
-            requireContributions(messages);
-            saved.ifPresent(
-                    this::forget); // the checkpoint is complete, because the first member has reached this exchange
-            List<Contribution> contributions =
-                    messages.stream().map(MemberMessage::contribution).toList();
-            count(contributions);
-            Cluster.Answer answer = mean.of(contributions);
-            replies.add(spark.broadcast(Reply.of(stopping.getAsBoolean() ? stopped(answer) : answer)));
-            Contribution first = contributions.getFirst();
-            long done = first.status().step() + 1;
-            // An exchange without values is the one after which the members' pieces become a checkpoint.
-            saved = first.values().isEmpty() ? OptionalLong.of(done) : OptionalLong.empty();
-            if (done > 0) {
-                listeners.forEach(listener -> listener.onStep(done));
-            }
         }
     }
 
-    private void forward(List<MemberMessage> messages) {
-        for (MemberMessage message : messages) {
-            message.lines().forEach(notes);
-            for (Evaluation evaluation : message.evaluations()) {
-                if (evaluation.step() > lastEvaluated) { // a restarted member repeats evaluations
-                    lastEvaluated = evaluation.step();
-                    listeners.forEach(listener -> listener.onEvaluation(evaluation));
+    private boolean allDone() {
+        for (boolean one : done) {
+            if (!one) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private void hear(Hub.Event.Said said, BooleanSupplier stopping) {
+        Message message = said.message();
+        int member = message.node();
+        if (message.life() < places.life(member)) {
+            hub.end(said.connection(), "another executor has its clients now");
+            return;
+        }
+        switch (message.kind()) {
+            case STATUS -> status(said, stopping);
+            case ADDRESS -> {
+                addresses.put(member, new String(said.text(), StandardCharsets.UTF_8));
+                asking.entrySet().removeIf(each -> answerAddress(each.getKey(), each.getValue()));
+                // A host that is silent looks to those below like one that is slow.
+                for (int node : run.tree().below(member)) {
+                    hub.say(node, hub.message(Kind.ADDRESS_ABOVE), said.text());
                 }
             }
+            case ASK_ADDRESS -> {
+                if (!answerAddress(member, said.connection())) {
+                    asking.put(member, said.connection());
+                }
+            }
+            case DONE -> {
+                Reports reports = Reports.of(said.text());
+                if (!done[member]) {
+                    done[member] = true;
+                    forward(reports);
+                    String[] bytes = new String(reports.rest(), StandardCharsets.UTF_8).split(" ", 2);
+                    sent += Long.parseLong(bytes[0]);
+                    received += Long.parseLong(bytes[1]);
+                }
+            }
+            case REFUSED, FAILED -> {
+                Reports reports = Reports.of(said.text());
+                forward(reports);
+                String reason = new String(reports.rest(), StandardCharsets.UTF_8);
+                throw message.kind() == Kind.REFUSED
+                        ? new ConfigurationException(reason)
+                        : new MemberFailedException(reason);
+            }
+            default -> throw new IllegalStateException("the driver gets no message " + message.kind());
         }
     }
 
-    private void count(List<Contribution> contributions) {
+    private boolean answerAddress(int member, TransportClient connection) {
+        String address = addresses.get(run.tree().above(member));
+        if (address != null) {
+            hub.say(connection, hub.message(Kind.ADDRESS_ABOVE), address.getBytes(StandardCharsets.UTF_8));
+        }
+        return address != null;
+    }
+
+    private void status(Hub.Event.Said said, BooleanSupplier stopping) {
+        int member = said.message().node();
+        if (said.message().exchange() < exchange) {
+            hub.repeatStatuses(said.connection(), said.message().exchange());
+            return;
+        }
+        if (statuses[member] != null) {
+            return; // it has asked for the answer, and there is none yet
+        }
+        for (int other = 0; other < done.length; other++) {
+            if (done[other]) {
+                throw new MemberFailedException(other, "it is done while others are not");
+            }
+        }
+        Reports reports = Reports.of(said.text());
+        forward(reports);
+        statuses[member] = reports.rest();
+        for (byte[] each : statuses) {
+            if (each == null) {
+                return;
+            }
+        }
+        answer(stopping);
+    }
+
+    /** Answers an exchange in which all members take part now. */
+    private void answer(BooleanSupplier stopping) {
+        MemberStatus first = WireFormat.status(statuses[0]);
+        if (stopping.getAsBoolean()) {
+            statuses[0] = WireFormat.bytes(first.stopping()); // which stops all members
+        }
+        // The checkpoint is complete, because the first member has reached this exchange.
+        saved.ifPresent(this::forget);
+        var all = ByteBuffer.allocate(Arrays.stream(statuses)
+                .mapToInt(each -> Integer.BYTES + each.length)
+                .sum());
+        for (byte[] each : statuses) {
+            all.putInt(each.length).put(each);
+        }
+        Arrays.fill(statuses, null);
         exchanges++;
-        for (Contribution each : contributions) {
-            headerBytes += WireFormat.header(each).length;
-            for (Contribution.Values values : each.values()) {
-                valueBytes += values.rows().byteSize();
-            }
+        hub.answerStatuses(exchange++, all.array());
+        long step = first.step() + 1;
+        // An exchange without values is the one after which the members' pieces become a checkpoint.
+        saved = first.posted().isEmpty() ? OptionalLong.of(step) : OptionalLong.empty();
+        if (step > 0) {
+            listeners.forEach(listener -> listener.onStep(step));
         }
     }
 
-    private static void requireContributions(List<MemberMessage> messages) {
-        for (MemberMessage message : messages) {
-            switch (message.kind()) {
-                case CONTRIBUTION, DONE -> {}
-                case REFUSED -> throw new ConfigurationException(message.failure());
-                case FAILED -> throw new MemberFailedException(message.failure());
-            }
-        }
-        for (MemberMessage message : messages) {
-            if (message.kind() == MemberMessage.Kind.DONE) {
-                throw new MemberFailedException("%s is done while others are not".formatted(message.sender()));
-            }
-        }
-    }
-
-    /** Drops the replies before the checkpoint of a step, because no member will start before that step any more. */
+    /** Drops the answers before the checkpoint of a step, because no member will start before that step any more. */
     private void forget(long step) {
-        start = new StartPoint(step, start.exchange() + replies.size());
-        replies.forEach(Broadcast::destroy);
-        replies.clear();
+        start = new StartPoint(step, exchange);
+        hub.forget(exchange);
+        for (int member : places.spread(done)) {
+            hub.end(member, "another executor has its clients now");
+            addresses.remove(member);
+        }
     }
 
-    /** Returns the answer with the first member stopping, which stops all members. */
-    private static Cluster.Answer stopped(Cluster.Answer answer) {
-        var statuses = new ArrayList<Cluster.MemberStatus>(answer.statuses());
-        statuses.set(0, statuses.getFirst().stopping());
-        return new Cluster.Answer(statuses, answer.weights(), answer.means());
+    private void forward(Reports reports) {
+        reports.lines().forEach(notes);
+        for (Evaluation evaluation : reports.evaluations()) {
+            if (evaluation.step() > lastEvaluated) { // a restarted member repeats evaluations
+                lastEvaluated = evaluation.step();
+                listeners.forEach(listener -> listener.onEvaluation(evaluation));
+            }
+        }
     }
 
     @Override
     public void close() {
-        mean.close();
+        spark.sc().removeSparkListener(ends);
+        places.close();
+        hub.close();
+        replies.close();
     }
 }

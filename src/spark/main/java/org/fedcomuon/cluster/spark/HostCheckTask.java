@@ -1,6 +1,8 @@
 package org.fedcomuon.cluster.spark;
 
 import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -14,8 +16,12 @@ import org.fedcomuon.device.Devices;
  * The Spark task that checks whether a member can run on its host: it returns one line for each problem.
  *
  * @param token a file that the driver has made in the directory of the run
+ * @param driver the host of the driver
+ * @param port the port at which members reach it
  */
-record HostCheckTask(TrainingProgram training, String token) implements FlatMapFunction<Iterator<Integer>, String> {
+record HostCheckTask(TrainingProgram training, String token, String driver, int port)
+        implements FlatMapFunction<Iterator<Integer>, String> {
+    private static final int PATIENCE = 20_000; // milliseconds
     private static final Runtime.Version OLDEST = Runtime.Version.parse("25.0.3");
 
     @Override
@@ -26,6 +32,12 @@ record HostCheckTask(TrainingProgram training, String token) implements FlatMapF
             missing.add(
                     "%s: the Java version is %s, and %s is needed; set it with --conf spark.executorEnv.JAVA_HOME=..."
                             .formatted(host, Runtime.version(), OLDEST));
+        }
+        try (var socket = new Socket()) {
+            socket.connect(new InetSocketAddress(driver, port), PATIENCE);
+        } catch (IOException e) {
+            missing.add("%s: port %d of the driver, %s, cannot be reached: %s; open one and name it in %s"
+                    .formatted(host, port, driver, e.getMessage(), Transport.PORT));
         }
         Path directory = training.path();
         if (!Files.exists(directory.resolve(token))) {

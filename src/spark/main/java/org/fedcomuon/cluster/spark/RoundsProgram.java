@@ -3,13 +3,16 @@ package org.fedcomuon.cluster.spark;
 import java.util.Optional;
 import org.fedcomuon.bench.ClusterRounds;
 
-/** Rounds of a benchmark; the first member reports the seconds per round. */
-record RoundsProgram(int elements, int rounds) implements RunSpec.Program {
+/** Rounds of a benchmark; every member reports what it has measured. */
+record RoundsProgram(int clients, int elements, int rounds, boolean computes) implements RunSpec.Program {
+    static RoundsProgram of(ClusterRounds.Work work) {
+        return new RoundsProgram(work.clients(), work.elements(), work.rounds(), work.computes());
+    }
+
     @Override
     public void run(Member member, StartPoint start) throws InterruptedException {
-        double seconds = ClusterRounds.seconds(Optional.of(member), elements, rounds);
-        if (member.self() == 0) {
-            member.report(Double.toString(seconds));
-        }
+        ClusterRounds.Measured sample =
+                ClusterRounds.run(Optional.of(member), new ClusterRounds.Work(clients, elements, rounds, computes));
+        member.report("%d %s".formatted(member.self(), sample));
     }
 }

@@ -1,18 +1,22 @@
 package org.fedcomuon.cluster.spark;
 
 import java.io.Serializable;
-import java.util.UUID;
+import java.security.SecureRandom;
 
 /**
- * The specification that all members of a run share; part of every Spark job.
+ * The specification that all members of a run share.
  *
- * @param id the identifier of this run, unique in an executor
- * @param members the number of members
+ * @param number the number of this run, which is in every message: hard to guess, and unique in an executor
+ * @param tree of the members
  * @param program what each member runs
  */
-record RunSpec(String id, int members, Program program) implements Serializable {
-    static RunSpec of(int members, Program program) {
-        return new RunSpec(UUID.randomUUID().toString(), members, program);
+record RunSpec(long number, Tree tree, Program program) implements Serializable {
+    static RunSpec of(Tree tree, Program program) {
+        return new RunSpec(new SecureRandom().nextLong(), tree, program);
+    }
+
+    int members() {
+        return tree.members();
     }
 
     /** The program of a member, which runs in its own thread and takes part in every exchange. */

@@ -22,7 +22,16 @@ final class SparkSettings {
     private static final Pattern LOOPBACK =
             Pattern.compile("local-cluster\\[.*|spark://(localhost|127\\.0\\.0\\.1)[:,].*");
 
+    /** How many members the driver, and each member, adds up the sums of. */
+    private static final String FAN = "spark.fedcomuon.fan";
+
+    private static final int DEFAULT_FAN = 4;
+
     private SparkSettings() {}
+
+    static Tree tree(SparkConf settings, int members) {
+        return new Tree(members, settings.getInt(FAN, DEFAULT_FAN));
+    }
 
     static SparkConf of(String cluster, String name) {
         if (System.getProperty(SHUTDOWN) == null) {
@@ -42,10 +51,8 @@ final class SparkSettings {
             settings.setIfMissing("spark.driver.host", "127.0.0.1");
             settings.setIfMissing("spark.driver.bindAddress", "127.0.0.1");
         }
-        settings.set("spark.driver.maxResultSize", "0"); // contributions have no limit
-        settings.setIfMissing(
-                "spark.broadcast.compress", "false"); // weights are incompressible: saves a fifth of a round with 30 MB
-        settings.set("spark.speculation", "false"); // a second copy of a slow member would be slower
+        settings.set("spark.speculation", "false"); // it could start a member twice
+        settings.set("spark.dynamicAllocation.enabled", "false"); // executors have members when they have no task
 
         // By default an executor uses the driver's JDK and classes.
         settings.setIfMissing("spark.executorEnv.JAVA_HOME", System.getProperty("java.home"));

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.Supplier;
+import java.util.stream.IntStream;
 import org.apache.spark.SparkConf;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -97,18 +98,17 @@ public final class SparkTraining implements TrainingEngine {
                 TrainingProgram.of(job, directory, job.threads().orElse(executors.cores()));
         shown.notes()
                 .accept("%d members on %s, %d threads each".formatted(members, spark.master(), training.threads()));
-        JavaRDD<Integer> partitions = ExchangeLoop.partitions(spark, members);
-        RunSpec run = RunSpec.of(members, training);
+        RunSpec run = RunSpec.of(SparkSettings.tree(spark.getConf(), members), training);
         Optional<Path> checkpoint = job.resumes() ? Training.lastCheckpoint(directory) : Optional.empty();
         StartPoint start = new StartPoint(checkpoint.map(CheckpointStore::step).orElse(0L), 0);
         boolean isNew = !Files.exists(directory);
         Training.prepare(job.configuration(), directory);
-        try (var exchanges = new ExchangeLoop(spark, partitions, run, start, shown.listeners(), shown.notes())) {
-            requireHosts(partitions, training);
+        try (var exchanges =
+                new ExchangeLoop(spark, executors, run, start, directory, shown.listeners(), shown.notes())) {
+            requireHosts(spark, members, training, exchanges.port());
             exchanges.run(() -> stopping);
-        } catch (MemberFailedException | ConfigurationException e) {
-            partitions.foreachPartition(new EndTask(run, String.valueOf(e.getMessage())));
-            if (isNew && e instanceof ConfigurationException) { // only a member can determine whether it can start
+        } catch (ConfigurationException e) {
+            if (isNew) { // only a member can determine whether it can start
                 Training.discard(directory);
             }
             throw e;
@@ -116,16 +116,22 @@ public final class SparkTraining implements TrainingEngine {
     }
 
     /** Reports the problems of all hosts before the run starts. */
-    private static void requireHosts(JavaRDD<Integer> partitions, TrainingProgram training) throws IOException {
+    private static void requireHosts(JavaSparkContext spark, int members, TrainingProgram training, int port)
+            throws IOException {
+        JavaRDD<Integer> partitions =
+                spark.parallelize(IntStream.range(0, members).boxed().toList(), members);
         Path token = Files.createTempFile(training.path(), ".driver", ".check");
         try {
-            List<String> missing =
-                    partitions
-                            .mapPartitions(new HostCheckTask(training, String.valueOf(token.getFileName())))
-                            .collect()
-                            .stream()
-                            .distinct()
-                            .toList();
+            List<String> missing = partitions
+                    .mapPartitions(new HostCheckTask(
+                            training,
+                            String.valueOf(token.getFileName()),
+                            spark.getConf().get("spark.driver.host"),
+                            port))
+                    .collect()
+                    .stream()
+                    .distinct()
+                    .toList();
             if (!missing.isEmpty()) {
                 throw new ConfigurationException(String.join("; ", missing));
             }
@@ -135,7 +141,7 @@ public final class SparkTraining implements TrainingEngine {
     }
 
     /** Explains known reasons why members do not start in one line; Spark's messages are pages long. */
-    private static RuntimeException explained(Exception e) {
+    static RuntimeException explained(Exception e) {
         String all = String.valueOf(e.getMessage());
         if (all.contains("UnsupportedClassVersionError")) {
             return new ConfigurationException(

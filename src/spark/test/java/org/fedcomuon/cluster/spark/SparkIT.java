@@ -1,6 +1,7 @@
 package org.fedcomuon.cluster.spark;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.withinPercentage;
 import static org.fedcomuon.testing.TrainProcess.awaitCheckpoint;
 import static org.fedcomuon.testing.TrainProcess.end;
 import static org.fedcomuon.testing.TrainProcess.sha256;
@@ -69,7 +70,11 @@ class SparkIT {
     }
 
     private Process train(String log, String cluster, List<String> arguments) throws IOException {
-        var command = new ArrayList<>(List.of(LAUNCHER.toString(), "train"));
+        return train(log, cluster, "", arguments);
+    }
+
+    private Process train(String log, String cluster, String options, List<String> arguments) throws IOException {
+        var command = new ArrayList<>(List.of("env", "FEDCOMUON_JAVA_OPTS=" + options, LAUNCHER.toString(), "train"));
         command.addAll(arguments);
         command.addAll(List.of("--cluster", cluster));
         Process process = TrainProcess.start(temporary.resolve(log), command);
@@ -98,18 +103,26 @@ class SparkIT {
         }
     }
 
-    /** W and M of each client in each round, W for what is evaluated and kept, and a few numbers: no example, no u. */
+    /**
+     * Integers of W and M in each round, and of W for what is evaluated and kept, whatever the number of clients, and a
+     * few numbers: no example, no u.
+     */
     private static void assertNothingElseCrossed(String log, JsonNode summary) {
         Matcher crossed = Pattern.compile(
-                        "(\\d+) exchanges, .* sent (\\d+) bytes of values and (\\d+) bytes of headers")
+                        "(\\d+) exchanges, in which members sent (\\d+) bytes and received (\\d+) bytes")
                 .matcher(log);
         assertThat(crossed.find()).as(log).isTrue();
-        long w = 34_622L * Float.BYTES * 10;
+        long exchanges = Long.parseLong(crossed.group(1));
+        long sent = Long.parseLong(crossed.group(2));
+        long received = Long.parseLong(crossed.group(3));
+        int rounds = 10;
         int averages = 4; // at steps 0, 25 and 50, and the result
-        assertThat(Long.parseLong(crossed.group(2)))
-                .isEqualTo(summary.get("communicated_bytes").asLong() / 2 + averages * w);
-        assertThat(Long.parseLong(crossed.group(3)) / Long.parseLong(crossed.group(1)))
-                .isLessThan(2 * 400);
+        long means = 34_622L * (2 * rounds + averages);
+        long members = 2;
+        long headers = 1000; // of an exchange, and the statuses
+        assertThat(sent).isBetween(members * 9 * means, members * (9 * means + exchanges * headers));
+        assertThat(received).isBetween(members * 5 * means, members * (5 * means + exchanges * headers));
+        assertThat(summary.get("exchanged_bytes").asLong()).isCloseTo((sent + received) / members, withinPercentage(1));
     }
 
     /** Whichever it is: the first member writes the files. */
@@ -133,6 +146,41 @@ class SparkIT {
                 .containsOnlyOnce("step 25 of 50");
         assertThat(Files.readAllLines(out.resolve("metrics.jsonl")))
                 .hasSameSizeAs(Files.readAllLines(whole.resolve("run").resolve("metrics.jsonl")));
+    }
+
+    /** Each is below another, so that both of those above add up; and one of them starts again. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void membersBelowOthersGiveTheBitsOfOneProcess(boolean isKilled) throws Exception {
+        Path out = temporary.resolve("run");
+        Process run = train("log", "local-cluster[3,1,1024]", "-Dspark.fedcomuon.fan=1", arguments(out));
+        if (isKilled) {
+            assertThat(awaitCheckpoint(run, out, List.of())).as(log("log")).isNotEmpty();
+            run.children()
+                    .filter(child -> child.info().command().orElse("").endsWith("java"))
+                    .skip(1)
+                    .findFirst()
+                    .orElseThrow()
+                    .destroyForcibly();
+        }
+        assertThat(end(run)).as(log("log")).isZero();
+        assertThat(sha256(out)).isEqualTo(expected);
+        assertThat(summary(out).get("members").asInt()).isEqualTo(3);
+        assertThat(log("log").contains("starts again")).isEqualTo(isKilled);
+    }
+
+    /** Nothing replaces it, so that its member goes to the other one. */
+    @Test
+    void anExecutorThatIsNotReplacedLeavesItsMemberToAnother() throws Exception {
+        Path out = temporary.resolve("run");
+        try (var servers = SparkServers.start(temporary.resolve("servers"))) {
+            Process run = train("log", servers.url(), arguments(out));
+            assertThat(awaitCheckpoint(run, out, List.of())).as(log("log")).isNotEmpty();
+            servers.killWorker();
+            assertThat(end(run)).as(log("log")).isZero();
+        }
+        assertThat(sha256(out)).isEqualTo(expected);
+        assertThat(log("log")).containsPattern("member \\d starts again on \\S+, from ");
     }
 
     @Test

@@ -44,7 +44,15 @@ final class SparkServers implements AutoCloseable {
 
     private SparkServers(Path directory) throws IOException {
         this.directory = directory;
-        home = directory.resolve("spark");
+        home = home(directory);
+        try (var socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            port = socket.getLocalPort();
+        }
+    }
+
+    /** Makes what a distribution of Spark unpacks to, as far as it is used here. */
+    static Path home(Path directory) throws IOException {
+        Path home = directory.resolve("spark");
         Path jars = Files.createDirectories(home.resolve("jars"));
         for (String entry : System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"))
                 .split(":", -1)) {
@@ -53,9 +61,7 @@ final class SparkServers implements AutoCloseable {
                 Files.createSymbolicLink(jars.resolve(String.valueOf(file.getFileName())), file);
             }
         }
-        try (var socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            port = socket.getLocalPort();
-        }
+        return home;
     }
 
     static SparkServers start(Path directory) throws Exception {
@@ -141,7 +147,7 @@ final class SparkServers implements AutoCloseable {
     }
 
     /** Of the oldest JDK that Spark runs on, if it is here; ours otherwise. */
-    private static Path java() throws IOException {
+    static Path java() throws IOException {
         Path ours = Path.of(System.getProperty("java.home"));
         try (Stream<Path> beside = Files.list(ours.resolveSibling("."))) {
             return beside.filter(SparkServers::isJdk17).findFirst().orElse(ours).resolve("bin/java");
@@ -176,10 +182,17 @@ final class SparkServers implements AutoCloseable {
 
     /** By SIGKILL, the executors too. */
     void kill() {
-        for (Process server : started.reversed()) {
-            List<ProcessHandle> executors = server.descendants().toList();
-            server.destroyForcibly();
-            executors.forEach(ProcessHandle::destroyForcibly);
-        }
+        started.reversed().forEach(SparkServers::kill);
+    }
+
+    /** One of them, by SIGKILL, and its executor too. */
+    void killWorker() {
+        kill(started.getLast());
+    }
+
+    private static void kill(Process server) {
+        List<ProcessHandle> executors = server.descendants().toList();
+        server.destroyForcibly();
+        executors.forEach(ProcessHandle::destroyForcibly);
     }
 }
