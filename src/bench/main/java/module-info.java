@@ -2,6 +2,7 @@
 @SuppressWarnings("requires-automatic") // JMH and JCuda have no module descriptors
 module org.fedcomuon.bench {
     requires info.picocli;
+    requires java.management;
     requires jcublas;
     requires jcuda;
     requires jdk.jfr;

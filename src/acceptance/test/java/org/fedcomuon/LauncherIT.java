@@ -120,7 +120,7 @@ class LauncherIT {
         Path other = FIXTURES.resolve("libother_abi.so");
         assertOneLine(
                 fedcomuon("-Dfedcomuon.native.library=" + other, "devices"),
-                "libother_abi.so has ABI version 999, but version 6 is needed");
+                "libother_abi.so has ABI version 999, but version 7 is needed");
     }
 
     /** The options of a JVM that has the library packaged with its classes, as in the jar for a platform. */

@@ -92,6 +92,25 @@ public final class BenchCommand implements Subcommand {
     @Option(names = "--task", paramLabel = "NAME", description = "Measure only this task in round: mnist or cifar-cnn.")
     private Optional<String> task = Optional.empty();
 
+    @Option(
+            names = "--clients",
+            paramLabel = "K",
+            split = ",",
+            description = "Measure only these numbers of clients in cluster.")
+    private List<Integer> clients = List.of(); // all
+
+    @Option(
+            names = "--megabytes",
+            paramLabel = "MB",
+            split = ",",
+            description = "Measure only these sizes of the weights in cluster.")
+    private List<Double> megabytes = List.of(); // all
+
+    @Option(
+            names = "--large",
+            description = "In cluster: measure an exchange as large as that of wikitext2-robust instead; needs 12 GB.")
+    private boolean large;
+
     private final List<BenchReport> reports = new ArrayList<>();
 
     @Override
@@ -113,6 +132,10 @@ public final class BenchCommand implements Subcommand {
         if (small && !suite.isForAnyDevice()) {
             throw new UsageException("--small is not an option of bench %s".formatted(suite));
         }
+        boolean chosen = large || !clients.isEmpty() || !megabytes.isEmpty();
+        if (chosen && suite != Suite.cluster) {
+            throw new UsageException("--clients, --megabytes and --large are options of bench cluster only");
+        }
         PrintWriter out = spec.commandLine().getOut();
         if (!table.isEmpty() && suite == Suite.kernels) {
             String text = KernelsSuite.table(table);
@@ -124,12 +147,12 @@ public final class BenchCommand implements Subcommand {
         if (!table.isEmpty()) {
             Optional<String> one = suite == Suite.all ? Optional.empty() : Optional.of(suite.toString());
             List<BenchTable.Run> runs = table.stream().map(BenchFile::read).toList();
-            List<BenchTable.Run> chosen =
+            List<BenchTable.Run> shown =
                     one.map(name -> BenchTable.only(name, runs)).orElse(runs);
-            if (chosen.isEmpty()) {
+            if (shown.isEmpty()) {
                 throw new UsageException("--table: none of the files has a run of %s".formatted(suite));
             }
-            String text = BenchTable.of(chosen);
+            String text = BenchTable.of(shown);
             into.ifPresentOrElse(file -> BenchFile.replaceTable(file, text, one), () -> out.print(text));
             out.flush();
             return;
@@ -146,8 +169,17 @@ public final class BenchCommand implements Subcommand {
             return;
         }
         Progress progress = Progress.ofTurns(spec.commandLine().getErr());
+        if (suite == Suite.cluster && large) {
+            ClusterBench.large().forEach(out::println);
+            out.flush();
+            return;
+        }
         if (suite == Suite.cluster) {
-            report(ClusterBench.run(ClusterBench.MEGABYTES, ClusterBench.SAMPLES, progress::onTurn));
+            report(ClusterBench.run(
+                    clients.isEmpty() ? ClusterBench.CLIENTS : clients,
+                    megabytes.isEmpty() ? ClusterBench.MEGABYTES : megabytes,
+                    ClusterBench.SAMPLES,
+                    progress::onTurn));
             return;
         }
         boolean simulated = deviceName.startsWith("cudasim");
@@ -179,6 +211,9 @@ public final class BenchCommand implements Subcommand {
             }
             if (suite == Suite.scale || (suite == Suite.all && onCpu && !tiny)) {
                 report(ScaleBench.run(device, ScaleBench.CLIENT_STEPS, ScaleBench.ROUNDS, progress::onTurn));
+                if (onCpu) {
+                    report(CohortBench.run(CohortBench.ROUNDS, progress::onTurn));
+                }
             }
         }
         if (suite == Suite.ffi || (suite == Suite.all && onCpu && !tiny)) {

@@ -1,6 +1,8 @@
 package org.fedcomuon.bench;
 
 import java.io.File;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -35,5 +37,30 @@ final class ChildJvm {
         command.add(main);
         command.addAll(arguments);
         return command;
+    }
+
+    /**
+     * Runs a command and returns the rest of the line of its output that begins with {@code prefix}.
+     *
+     * @param what the process is, for messages
+     */
+    static String answer(List<String> command, String prefix, String what) {
+        try {
+            Process process =
+                    new ProcessBuilder(command).redirectErrorStream(true).start();
+            String out = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+            int status = process.waitFor();
+            return out.lines()
+                    .filter(line -> status == 0 && line.startsWith(prefix))
+                    .map(line -> line.substring(prefix.length()))
+                    .findFirst()
+                    .orElseThrow(() -> new IllegalStateException(
+                            "%s ended with exit code %d: %s".formatted(what, status, out.strip())));
+        } catch (IOException e) {
+            throw new IllegalStateException("%s cannot be started: %s".formatted(what, e.getMessage()), e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted while measuring", e);
+        }
     }
 }

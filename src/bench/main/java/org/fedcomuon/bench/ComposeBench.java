@@ -2,6 +2,7 @@ package org.fedcomuon.bench;
 
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.fedcomuon.device.Batch;
@@ -11,9 +12,9 @@ import org.fedcomuon.device.ElementType;
 import org.fedcomuon.internal.StreamTriad;
 
 /**
- * Compares the compositional-gradient kernels with the memory bandwidth of the machine. They do little arithmetic, so
- * the limit is a STREAM triad of the same number of elements; on a CPU with ordinary or non-temporal stores, whichever
- * is faster.
+ * Compares the compositional-gradient kernels and those of means with the memory bandwidth of the machine. They do
+ * little arithmetic, so the limit is a STREAM triad of the same number of elements; on a CPU with ordinary or
+ * non-temporal stores, whichever is faster.
  *
  * <p>{@code elements} counts the elements of H over all clients (d blocks of n per client).
  */
@@ -58,7 +59,9 @@ public final class ComposeBench {
                 Buffer m = filled(device, "M", CLIENTS * n);
                 Buffer v = filled(device, "v", (long) CLIENTS * d);
                 Buffer a = filled(device, "triad", total);
-                Buffer norms = device.allocate("norms", ElementType.FLOAT64, CLIENTS)) {
+                Buffer norms = device.allocate("norms", ElementType.FLOAT64, CLIENTS);
+                Buffer exponents = device.allocate("exponents", ElementType.UINT8, n);
+                Buffer sums = device.allocate("sums", ElementType.INT64, n)) {
             Batch batchH = h.batch(CLIENTS, length);
             Batch batchM = m.batch(CLIENTS, n);
             Batch batchV = v.batch(CLIENTS, d);
@@ -70,6 +73,16 @@ public final class ComposeBench {
                     .add(TRIAD, () -> triad(device, gNew, gOld, a, false));
             if (device.isHost()) { // a GPU has no such stores
                 contest.add(TRIAD_NON_TEMPORAL, () -> triad(device, gNew, gOld, a, true));
+            }
+            var ones = new double[CLIENTS];
+            Arrays.fill(ones, 1);
+            if (d == 1) { // a mean has no Jacobian
+                device.meanExponents(batchM, ones, exponents.batch(1, n));
+                contest.add("mean", () -> device.average(batchM))
+                        .add("mean_exponents", () -> device.meanExponents(batchM, ones, exponents.batch(1, n)))
+                        .add(
+                                "mean_sums",
+                                () -> device.meanSums(batchM, ones, CLIENTS, exponents.batch(1, n), sums.batch(1, n)));
             }
             Map<String, Timing> timings = contest.add("storm + project_compose_momentum, projecting", () -> {
                         storm.run();
@@ -87,7 +100,14 @@ public final class ComposeBench {
             long word = Float.BYTES;
             long stormBytes = 4 * word * total; // reads Gnew, Gold, H; writes H
             long composeBytes = word * (total + 2L * CLIENTS * n + (long) CLIENTS * d); // reads H, M, v; writes M
+            long values = word * CLIENTS * n; // what is averaged
             Map<String, Long> bytes = Map.of(
+                    "mean",
+                    2 * values,
+                    "mean_exponents",
+                    values + n,
+                    "mean_sums",
+                    values + n + Long.BYTES * n,
                     TRIAD,
                     3 * word * total,
                     TRIAD_NON_TEMPORAL,

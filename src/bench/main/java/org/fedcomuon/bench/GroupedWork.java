@@ -16,7 +16,7 @@ final class GroupedWork {
     /** The limits of the room of a client, in bytes and as a share of the memory, and who it is for. */
     private static final long MOST_BYTES = 1L << 29;
 
-    private static final int SHARE = 8;
+    private static final int SHARE = 4;
     private static final int USUAL_CLIENTS = 16;
 
     private static final int VECTOR_BYTES = 16;

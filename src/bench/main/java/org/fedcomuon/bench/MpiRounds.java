@@ -5,22 +5,25 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.fedcomuon.cluster.mpi.MpiCluster;
 
 /** {@link ClusterRounds} in processes that {@code mpirun} starts, each with this class as its program. */
 public final class MpiRounds {
     private static final String MPIRUN = "mpirun";
-    private static final String ANSWER = "seconds of a round: ";
+    private static final String ANSWER = "a round: ";
 
     private MpiRounds() {}
 
-    /** Runs one process; process 0 prints the seconds per round. */
+    /** Runs one process; process 0 prints what it has measured. */
     public static void main(String[] args) throws InterruptedException {
-        try (MpiCluster cluster = MpiCluster.join(1)) {
-            double seconds =
-                    ClusterRounds.seconds(Optional.of(cluster), Integer.parseInt(args[0]), Integer.parseInt(args[1]));
+        try (MpiCluster cluster = MpiCluster.join()) {
+            ClusterRounds.Measured sample = ClusterRounds.run(
+                    Optional.of(cluster),
+                    new ClusterRounds.Work(
+                            Integer.parseInt(args[0]), Integer.parseInt(args[1]), Integer.parseInt(args[2]), true));
             if (cluster.self() == 0) {
-                System.out.println(ANSWER + seconds);
+                System.out.println(ANSWER + sample);
             }
         }
     }
@@ -38,7 +41,7 @@ public final class MpiRounds {
         }
     }
 
-    static double seconds(int members, int elements, int rounds) {
+    static ClusterRounds.Measured run(int members, ClusterRounds.Work work) {
         var command = new ArrayList<>(List.of(
                 MPIRUN,
                 "-np",
@@ -53,23 +56,11 @@ public final class MpiRounds {
             command.add("--allow-run-as-root");
         }
         command.addAll(ChildJvm.command(
-                List.of(), MpiRounds.class.getName(), List.of(Integer.toString(elements), Integer.toString(rounds))));
-        try {
-            Process process =
-                    new ProcessBuilder(command).redirectErrorStream(true).start();
-            String out = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-            int status = process.waitFor();
-            return out.lines()
-                    .filter(line -> status == 0 && line.startsWith(ANSWER))
-                    .mapToDouble(line -> Double.parseDouble(line.substring(ANSWER.length())))
-                    .findFirst()
-                    .orElseThrow(() -> new IllegalStateException(
-                            "mpirun ended with exit code %d: %s".formatted(status, out.strip())));
-        } catch (IOException e) {
-            throw new IllegalStateException("mpirun cannot be started: " + e.getMessage(), e);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new IllegalStateException("interrupted while measuring", e);
-        }
+                List.of(),
+                MpiRounds.class.getName(),
+                Stream.of(work.clients(), work.elements(), work.rounds())
+                        .map(Object::toString)
+                        .toList()));
+        return ClusterRounds.Measured.of(ChildJvm.answer(command, ANSWER, MPIRUN));
     }
 }

@@ -61,10 +61,9 @@ record RoundWork(
         Map<Part, WorkList> step = step(own);
         var parts = new EnumMap<Part, WorkList>(Part.class);
         parts.put(Part.GRADIENT, step.get(Part.GRADIENT).times(tau));
-        // At the end the weights are checked.
-        parts.put(
-                Part.TRACK,
-                step.get(Part.TRACK).times(tau).and(FusedWork.allFinite(design, (double) own * layout.length())));
+        WorkList checked = FusedWork.allFinite(design, (double) own * layout.length());
+        WorkList track = step.get(Part.TRACK).times(tau);
+        parts.put(Part.TRACK, design == Design.WITH_WAITS ? track.and(checked) : track); // W, after it was averaged
         WorkList first = MuonWork.step(design, layout, 1, iteration);
         if (own > 1) {
             first = first.and(FusedWork.ema((double) (own - 1) * layout.length()));
@@ -72,6 +71,9 @@ record RoundWork(
         parts.put(Part.ORTHOGONALIZE, first.and(step.get(Part.ORTHOGONALIZE).times(tau - 1)));
         WorkList average = ExchangeWork.average(layout.length(), clients, devices);
         WorkList exchange = average.and(average); // W and M
+        if (design != Design.WITH_WAITS) {
+            exchange = exchange.and(checked).and(checked); // before, so that a client can be named
+        }
         if (design != Design.WITH_WAITS && devices > 1) {
             // Before another device reads its values, a device knows that they are sound. W and M are averaged
             // together,

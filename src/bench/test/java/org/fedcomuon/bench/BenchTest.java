@@ -62,7 +62,7 @@ class BenchTest {
     void composeCountsTheBytesThatMustMove() {
         try (Device device = Devices.open("cpu:0")) {
             BenchReport report = ComposeBench.run(device, List.of(1_000_000L), 1, TurnListener.NONE);
-            assertThat(report.rows()).hasSize(10).allSatisfy(row -> {
+            assertThat(report.rows()).hasSize(13).allSatisfy(row -> {
                 assertThat(row.seconds()).isPositive();
                 assertThat(row.ratio()).isPositive();
             });
@@ -72,6 +72,9 @@ class BenchTest {
             assertThat(bytes(report, "d = 8: storm + project_compose_momentum, projecting"))
                     .isEqualTo(4 * (4 * 1_000_000 + 2 * 1_000_000 + 2 * 125_000 + 80));
             assertThat(bytes(report, "d = 1: compose_momentum")).isEqualTo(4 * (1_000_000 + 2 * 1_000_000 + 10));
+            assertThat(bytes(report, "d = 1: mean")).isEqualTo(8_000_000);
+            assertThat(bytes(report, "d = 1: mean_exponents")).isEqualTo(4_100_000);
+            assertThat(bytes(report, "d = 1: mean_sums")).isEqualTo(4_900_000);
             assertThat(bytes(report, "d = 1: triad")).isEqualTo(12_000_000);
             assertThat(device.liveBytes()).isZero();
         }
@@ -178,9 +181,9 @@ class BenchTest {
     @Slow
     @Test
     void membersOfAClusterAreMeasuredAgainstOneProcess() {
-        BenchReport report = ClusterBench.run(List.of(0.01), 1, TurnListener.NONE);
+        BenchReport report = ClusterBench.run(List.of(10), List.of(0.01), 1, TurnListener.NONE);
         assertThat(report.rows()).hasSizeBetween(2, 3).allSatisfy(row -> {
-            assertThat(row.name()).startsWith("0.01 MB of weights: ");
+            assertThat(row.name()).startsWith("0.01 MB of weights, K = 10: ");
             assertThat(row.seconds()).isPositive();
         });
         assertThat(report.rows().getFirst().ratio()).isEqualTo(1);

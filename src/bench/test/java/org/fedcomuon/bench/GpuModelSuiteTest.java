@@ -39,7 +39,7 @@ class GpuModelSuiteTest {
                     .isPositive();
         }
         assertThat(plain.get("round_on_2").get("average").get("link_bytes").doubleValue())
-                .isEqualTo(2 * 3 * 4 * 34_622); // W and M, half of the clients and half of the mean
+                .isEqualTo(2 * 7 * 34_622); // W and M, a byte of exponents, half of the sums and half of the mean
         JsonNode times = plain.get("times").get("RTX 4090");
         assertThat(times.get("run_seconds_on_2").doubleValue())
                 .isEqualTo(100 * times.get("round_seconds_on_2").doubleValue());

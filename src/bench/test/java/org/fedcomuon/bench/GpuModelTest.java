@@ -161,11 +161,11 @@ class GpuModelTest {
     void whatDoesNotFitIsDoneInPasses() {
         List<Block> blocks = List.of(Block.matrix("a", 256, 256), Block.matrix("b", 256, 256));
         double room = 4 * 256 * 256 * 4; // X, Y, A and B of a matrix
-        MuonWork.Iteration both = FIVE.on(2 * room * 8 * 16);
+        MuonWork.Iteration both = FIVE.on(2 * room * 4 * 16);
         assertThat(GroupedWork.of(blocks, 10, both).launches()).isEqualTo(17);
-        MuonWork.Iteration one = FIVE.on(room * 8 * 16);
+        MuonWork.Iteration one = FIVE.on(room * 4 * 16);
         assertThat(GroupedWork.of(blocks, 10, one).launches()).isEqualTo(2 * 17);
-        MuonWork.Iteration half = FIVE.on(room / 2 * 8 * 16); // eight clients at a time
+        MuonWork.Iteration half = FIVE.on(room / 2 * 4 * 16); // eight clients at a time
         assertThat(GroupedWork.of(blocks, 10, half).launches()).isEqualTo(2 * 2 * 17);
         assertThat(GroupedWork.of(blocks, 10, half.in(Precision.BF16)).launches())
                 .isEqualTo(2 * 17);
@@ -207,8 +207,10 @@ class GpuModelTest {
     }
 
     @Test
-    void twoDevicesSendHalfOfTheClientsAndHalfOfTheMean() {
-        assertThat(ExchangeWork.average(1000, 10, 2).linkBytes()).isEqualTo(4 * (5 * 500 + 500));
+    void twoDevicesSendExponentsHalfOfTheSumsAndHalfOfTheMean() {
+        for (int clients : new int[] {2, 10, 1000}) {
+            assertThat(ExchangeWork.average(1000, clients, 2).linkBytes()).isEqualTo(1000 + 8 * 500 + 4 * 500);
+        }
         assertThat(ExchangeWork.average(1000, 10, 1).linkBytes()).isZero();
     }
 

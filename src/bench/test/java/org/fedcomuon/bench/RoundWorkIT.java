@@ -121,6 +121,7 @@ class RoundWorkIT {
                 file,
                 () -> Federation.of(CheapProblem.of(layout, CLIENTS), method(reduced, steps))
                         .devices(names.toArray(String[]::new))
+                        .exchange(Federation.ExchangeKind.PEER)
                         .iterations((long) rounds * TAU)
                         .tau(TAU)
                         .seed(1)

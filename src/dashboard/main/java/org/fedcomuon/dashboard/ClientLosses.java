@@ -86,13 +86,14 @@ final class ClientLosses {
         columns = new Thinned<>(Math.clamp(MOST_CELLS / Math.max(1, rows), LEAST_COLUMNS, MOST_COLUMNS), Column::merge);
     }
 
-    void add(long number, long step, List<Double> losses) {
+    /** @param numbers of the clients that have these losses */
+    void add(long number, long step, List<Integer> numbers, List<Double> losses) {
         round = number;
         var rows = new float[last.length];
         Arrays.fill(rows, Float.NaN);
-        for (int i = 0; i < Math.min(clients, losses.size()); i++) {
+        for (int i = 0; i < losses.size(); i++) {
             float loss = losses.get(i).floatValue();
-            int row = i / group;
+            int row = numbers.get(i) / group;
             if (!Float.isNaN(loss) && !(rows[row] >= loss)) {
                 rows[row] = loss;
             }

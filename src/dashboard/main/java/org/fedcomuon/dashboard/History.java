@@ -195,7 +195,7 @@ final class History {
     synchronized void round(Round done) {
         round = Optional.of(done);
         rounds.add(Rounds.of(done));
-        losses.add(done.number(), done.step(), done.clientLosses());
+        losses.add(done.number(), done.step(), done.clients(), done.clientLosses());
         changed = true;
     }
 

@@ -31,14 +31,29 @@ class ChartsTest {
     private static History history(int clients) {
         var history = new History("trial", Map.of(), 100);
         List<Integer> all = IntStream.range(0, clients).boxed().toList();
-        history.start(new Start("trial", "fedcomuon", 7, 0, 100, 1, 42, 0, List.of("cpu:0"), List.of(all)));
+        history.start(new Start(
+                "trial", "fedcomuon", 7, 0, 100, 1, 42, 0, all.size(), all.size(), 0, List.of("cpu:0"), List.of(all)));
         return history;
     }
 
     private static void round(History history, long number, Double... losses) {
         history.step(number + 1);
         history.round(new Round(
-                number, number + 1, losses.length, 0, 0, 0, 1, 1, 1, 1, 1, List.of(losses), List.of(Map.of())));
+                number,
+                number + 1,
+                losses.length,
+                0,
+                0,
+                0,
+                0,
+                1,
+                1,
+                1,
+                1,
+                1,
+                IntStream.range(0, losses.length).boxed().toList(),
+                List.of(losses),
+                List.of(Map.of())));
     }
 
     private static void evaluate(History history, long step, Map<String, Double> metrics) {

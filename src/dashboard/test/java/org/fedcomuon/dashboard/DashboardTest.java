@@ -47,7 +47,20 @@ class DashboardTest {
 
     private static Start start(int clients, long step, long iterations) {
         List<Integer> all = IntStream.range(0, clients).boxed().toList();
-        return new Start("trial", "fedcomuon", 7, step, iterations, TAU, 42, 0, List.of("cpu:0"), List.of(all));
+        return new Start(
+                "trial",
+                "fedcomuon",
+                7,
+                step,
+                iterations,
+                TAU,
+                42,
+                0,
+                all.size(),
+                all.size(),
+                0,
+                List.of("cpu:0"),
+                List.of(all));
     }
 
     private static Round round(long number, Double... losses) {
@@ -58,11 +71,13 @@ class DashboardTest {
                 0,
                 100 * (number + 1),
                 number + 1,
+                50 * (number + 1),
                 1,
                 1,
                 0.5,
                 0.25,
                 0.125,
+                IntStream.range(0, losses.length).boxed().toList(),
                 List.of(losses),
                 List.of(Map.of(
                         Clients.Phase.STEP,

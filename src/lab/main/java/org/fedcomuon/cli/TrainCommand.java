@@ -89,6 +89,12 @@ final class TrainCommand implements Callable<Integer> {
             description = "The share of clients that take part in a round.")
     private Optional<String> participation = Optional.empty();
 
+    @Option(
+            names = "--cohort",
+            paramLabel = "N",
+            description = "The number of clients that take part in a round, instead of their share.")
+    private Optional<String> cohort = Optional.empty();
+
     @Option(names = "--orthogonalizer", paramLabel = "O", description = "exact, newton-schulz, gram or auto.")
     private Optional<String> orthogonalizer = Optional.empty();
 
@@ -222,6 +228,7 @@ final class TrainCommand implements Callable<Integer> {
         given.put("tau", tau);
         given.put("clients", clients);
         given.put("participation", participation);
+        given.put("cohort", cohort);
         given.put("orthogonalizer", orthogonalizer);
         given.put("checkpointEvery", checkpointEvery);
         given.put("init", init);

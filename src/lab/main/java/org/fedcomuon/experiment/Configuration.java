@@ -55,11 +55,13 @@ public final class Configuration {
                 ModelChoice.ALL.setting(),
                 SplitChoice.ALL.setting().withDefault("iid"),
                 Objectives.ALL.setting().withDefault("robust"),
-                Setting.integer("clients", 1, 100_000).withDefault("10"),
+                Setting.integer("clients", 1, 1_000_000).withDefault("10"),
                 Setting.count("batch").withDefault("20"),
                 Setting.count("iterations").withDefault("500"),
                 Setting.count("tau").withDefault("5"),
                 Setting.number("participation", 0, 1).withDefault("1"),
+                Setting.count("cohort").optional(),
+                Setting.oneOf("sampling", List.of("uniform", "examples")).withDefault("uniform"),
                 Setting.oneOf("weighting", List.of("uniform", "examples")).withDefault("uniform"),
                 Setting.oneOf("onFault", List.of("fail", "drop")).withDefault("fail"),
                 Setting.integer("evaluateEvery", 0, Setting.MANY).withDefault("25"),
@@ -71,7 +73,7 @@ public final class Configuration {
                                 Arrays.stream(Federation.ExchangeKind.values())
                                         .map(Federation.ExchangeKind::toString)
                                         .toList())
-                        .withDefault(Federation.ExchangeKind.ORDERED.toString()),
+                        .withDefault(Federation.ExchangeKind.AUTO.toString()),
                 Setting.oneOf("gradients", List.of("auto", "together", "per-client"))
                         .withDefault("auto"),
                 Setting.oneOf("orthogonalizer", List.of("exact", "newton-schulz", "gram", "auto"))
@@ -405,9 +407,14 @@ public final class Configuration {
         return registry.get(text(registry.kind()));
     }
 
-    /** Returns the number of gradient evaluations of all clients in {@code steps} steps, with full participation. */
+    /** Returns the number of gradient evaluations of all clients in {@code steps} steps, if none is dropped. */
     long gradientEvaluations(long steps, int clients) {
-        return steps * chosen(MethodChoice.ALL).gradients() * clients;
+        return steps * chosen(MethodChoice.ALL).gradients() * cohort(clients);
+    }
+
+    /** Returns how many of all clients take part in a round. */
+    int cohort(int clients) {
+        return has("cohort") ? integer("cohort") : (int) Math.max(1, Math.round(number("participation") * clients));
     }
 
     Federation.ExchangeKind exchange() {

@@ -28,7 +28,7 @@ public final class MpiTraining extends ProcessTraining {
     @Override
     public void run(Job job, Supplier<View> view) throws IOException, InterruptedException {
         int threads = job.threads().orElseGet(MpiTraining::shareOfCores);
-        try (MpiCluster cluster = join(threads)) {
+        try (MpiCluster cluster = join()) {
             boolean leads = cluster.self() == 0;
             try {
                 Optional<View> mine = leads ? Optional.of(view.get()) : Optional.empty();
@@ -58,9 +58,9 @@ public final class MpiTraining extends ProcessTraining {
         return Math.max(1, Runtime.getRuntime().availableProcessors() / processesHere);
     }
 
-    private static MpiCluster join(int threads) {
+    private static MpiCluster join() {
         try {
-            return MpiCluster.join(threads);
+            return MpiCluster.join();
         } catch (MpiCluster.UnavailableException e) {
             throw new ConfigurationException("--cluster %s: %s".formatted(NAME, e.getMessage()), e);
         }

@@ -70,7 +70,13 @@ final class NetworkTask implements Evaluator, AutoCloseable {
         }
         long examples = (long) first[clients] + data.testCount();
         gate.accept(RunMemory.of(
-                c, network, clients, objective.dimension(data), threads, devices, examples * data.exampleBytes()));
+                c,
+                network,
+                c.cohort(clients),
+                objective.dimension(data),
+                threads,
+                devices,
+                examples * data.exampleBytes()));
         // Only the examples of clients are converted to tensors, client by client.
         Examples train = data.train(IntStream.range(0, clients)
                 .flatMap(k -> IntStream.of(partition.indices(k)))
@@ -139,6 +145,13 @@ final class NetworkTask implements Evaluator, AutoCloseable {
     /** Returns the weights of the clients in averages. */
     double[] weights() {
         return weights;
+    }
+
+    /** Returns the number of examples of each client. */
+    double[] sizes() {
+        return IntStream.range(0, partition.clients())
+                .mapToDouble(partition::size)
+                .toArray();
     }
 
     @Override

@@ -48,7 +48,7 @@ record RunMemory(
     /**
      * Returns the estimate for a run.
      *
-     * @param clients all of them
+     * @param clients that take part in a round
      * @param d the dimension of the inner function
      * @param workers that evaluate, each a client at a time
      * @param devices among which the clients are divided

@@ -17,6 +17,7 @@ import org.fedcomuon.federation.Federation;
 import org.fedcomuon.federation.Listener;
 import org.fedcomuon.federation.RunFiles;
 import org.fedcomuon.federation.RunRecorder;
+import org.fedcomuon.federation.Start;
 import org.fedcomuon.file.MalformedFileException;
 import org.fedcomuon.internal.NativeHeap;
 
@@ -211,7 +212,7 @@ public final class Training {
                 .iterations(configuration.iterations())
                 .tau(configuration.integer("tau"))
                 .seed(configuration.seed())
-                .participation(configuration.number("participation"))
+                .cohort(configuration.cohort(task.problem().clients()))
                 .weights(task.weights())
                 .onFault(configuration.policy())
                 .initial(task.initial())
@@ -219,6 +220,15 @@ public final class Training {
                 .describe("data", task.dataHash())
                 .evaluate(configuration.integer("evaluateEvery"), task)
                 .listener(new Listener() {
+                    @Override
+                    public void onStart(Start start) {
+                        if (start.keptBytes() > 0) {
+                            notes.accept("%d of %d clients in a round; what the others keep may take %s of the disk"
+                                    .formatted(
+                                            start.cohort(), start.clients(), RunMemory.gibibytes(start.keptBytes())));
+                        }
+                    }
+
                     @Override
                     public void onStep(long step) {
                         trimNowAndThen();
@@ -233,6 +243,9 @@ public final class Training {
                             "gradient_evaluations",
                             configuration.gradientEvaluations(
                                     step, task.problem().clients()))));
+        }
+        if (configuration.text("sampling").equals("examples")) {
+            builder.probabilities(task.sizes());
         }
         listeners.forEach(builder::listener);
         options.cluster().ifPresent(builder::cluster);
