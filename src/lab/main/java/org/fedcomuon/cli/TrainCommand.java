@@ -2,6 +2,7 @@ package org.fedcomuon.cli;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -121,6 +122,14 @@ final class TrainCommand implements Callable<Integer> {
     private Optional<String> cluster = Optional.empty();
 
     @Option(
+            names = "--cluster-timeout",
+            paramLabel = "SECONDS",
+            defaultValue = "120",
+            description = "The time after which a cluster that cannot go on ends the run; 120 by default. Slow members,"
+                    + " however slow, are waited for.")
+    private int clusterTimeout;
+
+    @Option(
             names = "--threads",
             paramLabel = "N",
             description = "The number of threads; all cores by default. Never changes the result.")
@@ -171,6 +180,9 @@ final class TrainCommand implements Callable<Integer> {
         if (memoryLimit.isPresent() && !(memoryLimit.get() > 0 && memoryLimit.get() < 1e6)) {
             throw new UsageException("--memory-limit %s: a number of GiB is needed".formatted(memoryLimit.get()));
         }
+        if (clusterTimeout < 1) {
+            throw new UsageException("--cluster-timeout %d: at least 1 second is needed".formatted(clusterTimeout));
+        }
         dashboardOptions.check();
         String clusterName = cluster.orElse(TrainingEngine.LOCAL);
         TrainingEngine engine = TrainingEngine.of(clusterName);
@@ -191,6 +203,7 @@ final class TrainCommand implements Callable<Integer> {
                 threads.map(OptionalInt::of).orElse(OptionalInt.empty()),
                 dataDirectory,
                 memoryLimitBytes(),
+                Duration.ofSeconds(clusterTimeout),
                 new Version().getVersion()[0]);
         var display = new TrainDisplay(spec.commandLine(), dashboardOptions, quiet);
         Runnable stop = () -> {

@@ -2,6 +2,7 @@ package org.fedcomuon.experiment;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -58,6 +59,7 @@ public interface TrainingEngine {
      * @param threads of each process; its share of the cores if empty
      * @param dataDirectory the user's own data files, as each process sees them
      * @param memoryLimit the limit of each process in bytes; the available memory if empty
+     * @param timeout the time after which an engine that cannot go on ends the run
      * @param version of the program
      */
     record Job(
@@ -68,6 +70,7 @@ public interface TrainingEngine {
             OptionalInt threads,
             Optional<Path> dataDirectory,
             OptionalLong memoryLimit,
+            Duration timeout,
             String version) {
         public Job {
             devices = List.copyOf(devices);
