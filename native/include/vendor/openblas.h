@@ -35,6 +35,10 @@ int LAPACKE_sgesdd_work(int order, char jobz, int m, int n, float *a, int lda, f
 int LAPACKE_dgesdd_work(int order, char jobz, int m, int n, double *a, int lda, double *s, double *u, int ldu, double *vt,
                         int ldvt, double *work, int lwork, int *iwork);
 
+/* Eigenvalues, ascending, and eigenvectors of a symmetric matrix by divide and conquer, with the caller's workspace */
+int LAPACKE_dsyevd_work(int order, char jobz, char uplo, int n, double *a, int lda, double *w, double *work, int lwork,
+                        int *iwork, int liwork);
+
 void openblas_set_num_threads(int threads);
 int openblas_get_num_threads(void);
 char *openblas_get_config(void);

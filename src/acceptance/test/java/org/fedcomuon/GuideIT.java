@@ -18,7 +18,7 @@ import org.fedcomuon.federation.FederationRun;
 import org.fedcomuon.federation.Listener;
 import org.fedcomuon.federation.Result;
 import org.fedcomuon.federation.Round;
-import org.fedcomuon.linalg.ExactSvd;
+import org.fedcomuon.linalg.Exact;
 import org.fedcomuon.linalg.ScaleRule;
 import org.fedcomuon.method.FedCoMuon;
 import org.fedcomuon.method.Method;
@@ -85,7 +85,7 @@ class GuideIT {
         float[] result;
         try (var device = Devices.open("cpu:0");
                 var m = device.allocate("M", ElementType.FLOAT32, 6);
-                var plan = new ExactSvd().plan(device, 1, 2, 3, ElementType.FLOAT32, ScaleRule.NONE)) {
+                var plan = new Exact().plan(device, 1, 2, 3, ElementType.FLOAT32, ScaleRule.NONE)) {
             m.copyIn(0, 1, 2, 3, 4, 5, 6); // 2 x 3, row by row
             plan.orthogonalize(m.batch(1, 6), m.batch(1, 6)); // U V^T, in place
             result = m.toFloats(0, 6);

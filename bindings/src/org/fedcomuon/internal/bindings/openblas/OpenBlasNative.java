@@ -684,6 +684,76 @@ public class OpenBlasNative extends OpenBlasNative$shared {
         }
     }
 
+    private static class LAPACKE_dsyevd_work {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            OpenBlasNative.C_INT,
+            OpenBlasNative.C_INT,
+            OpenBlasNative.C_CHAR,
+            OpenBlasNative.C_CHAR,
+            OpenBlasNative.C_INT,
+            OpenBlasNative.C_POINTER,
+            OpenBlasNative.C_INT,
+            OpenBlasNative.C_POINTER,
+            OpenBlasNative.C_POINTER,
+            OpenBlasNative.C_INT,
+            OpenBlasNative.C_POINTER,
+            OpenBlasNative.C_INT
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("LAPACKE_dsyevd_work");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int LAPACKE_dsyevd_work(int order, char jobz, char uplo, int n, double *a, int lda, double *w, double *work, int lwork, int *iwork, int liwork)
+     * }
+     */
+    public static FunctionDescriptor LAPACKE_dsyevd_work$descriptor() {
+        return LAPACKE_dsyevd_work.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int LAPACKE_dsyevd_work(int order, char jobz, char uplo, int n, double *a, int lda, double *w, double *work, int lwork, int *iwork, int liwork)
+     * }
+     */
+    public static MethodHandle LAPACKE_dsyevd_work$handle() {
+        return LAPACKE_dsyevd_work.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int LAPACKE_dsyevd_work(int order, char jobz, char uplo, int n, double *a, int lda, double *w, double *work, int lwork, int *iwork, int liwork)
+     * }
+     */
+    public static MemorySegment LAPACKE_dsyevd_work$address() {
+        return LAPACKE_dsyevd_work.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int LAPACKE_dsyevd_work(int order, char jobz, char uplo, int n, double *a, int lda, double *w, double *work, int lwork, int *iwork, int liwork)
+     * }
+     */
+    public static int LAPACKE_dsyevd_work(int order, byte jobz, byte uplo, int n, MemorySegment a, int lda, MemorySegment w, MemorySegment work, int lwork, MemorySegment iwork, int liwork) {
+        var mh$ = LAPACKE_dsyevd_work.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("LAPACKE_dsyevd_work", order, jobz, uplo, n, a, lda, w, work, lwork, iwork, liwork);
+            }
+            return (int)mh$.invokeExact(order, jobz, uplo, n, a, lda, w, work, lwork, iwork, liwork);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class openblas_set_num_threads {
         public static final FunctionDescriptor DESC = FunctionDescriptor.ofVoid(
             OpenBlasNative.C_INT

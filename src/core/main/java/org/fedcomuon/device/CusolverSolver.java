@@ -6,6 +6,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import org.fedcomuon.internal.bindings.cusolver.CusolverNative;
 import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
 import org.fedcomuon.internal.vendor.CusolverBinding;
@@ -93,6 +94,16 @@ final class CusolverSolver implements Solver, AutoCloseable {
         if (a.rows() > 0 && a.cols() > 0) {
             decompose(a, MatrixOperands.singularValues(device, s, sOffset, a), Optional.empty());
         }
+    }
+
+    @Override
+    public OptionalLong factorWorkspace(int count, int rows, int cols) {
+        return OptionalLong.empty();
+    }
+
+    @Override
+    public int[] orthogonalFactors(MatrixBatch a, double tolerance, MatrixBatch o, Buffer workspace) {
+        throw new DeviceException.Unsupported("%s: eigenvectors by %s are not called".formatted(device.name(), title()));
     }
 
     private Method way(int rows, int cols) {

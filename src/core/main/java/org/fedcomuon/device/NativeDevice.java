@@ -1088,6 +1088,9 @@ final class NativeDevice implements Device, StreamTriad {
             if (vendor != null && owner.equals(Thread.currentThread())) {
                 vendor.close();
             }
+            if (openBlas != null) {
+                openBlas.close();
+            }
         } finally {
             memory.close();
             cleanable.clean();

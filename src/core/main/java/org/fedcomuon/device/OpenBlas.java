@@ -3,14 +3,17 @@ package org.fedcomuon.device;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.OptionalLong;
 import org.fedcomuon.internal.OpenBlasLibrary;
 import org.fedcomuon.internal.bindings.openblas.OpenBlasNative;
+import org.jspecify.annotations.Nullable;
 
-/** {@link Blas} and {@link Solver} of a CPU device: OpenBLAS, called with one thread. */
-final class OpenBlas implements Blas, Solver {
+/** {@link Blas} and {@link Solver} of a CPU device: OpenBLAS, called with one thread per matrix. */
+final class OpenBlas implements Blas, Solver, AutoCloseable {
     private final NativeDevice device;
     private MemorySegment work = MemorySegment.NULL;
     private MemorySegment integers = MemorySegment.NULL;
+    private @Nullable GramFactors factors; // with threads, which most devices never need
 
     OpenBlas(NativeDevice device) {
         String reason = OpenBlasLibrary.load().reason();
@@ -249,6 +252,58 @@ final class OpenBlas implements Blas, Solver {
                         work,
                         length,
                         integers);
+    }
+
+    @Override
+    public OptionalLong factorWorkspace(int count, int rows, int cols) {
+        return OptionalLong.of(GramFactors.workspace(device.threads(), count, rows, cols));
+    }
+
+    @Override
+    public int[] orthogonalFactors(MatrixBatch a, double tolerance, MatrixBatch o, Buffer workspace) {
+        device.context(); // of the device's thread only
+        a.buffer().requireType(ElementType.FLOAT32);
+        o.buffer().requireType(ElementType.FLOAT32);
+        workspace.requireType(ElementType.FLOAT64);
+        int count = Math.toIntExact(a.clients());
+        if (a.rows() != o.rows()
+                || a.cols() != o.cols()
+                || count != o.clients()
+                || !a.isPlain()
+                || !o.isPlain()
+                || workspace.length() < GramFactors.workspace(device.threads(), count, a.rows(), a.cols())) {
+            throw new DeviceException.InvalidOperand("%d matrices %d x %d of %s, factors in %s, workspace of %d"
+                    .formatted(
+                            count,
+                            a.rows(),
+                            a.cols(),
+                            a.buffer().label(),
+                            o.buffer().label(),
+                            workspace.length()));
+        }
+        var kept = new int[count];
+        if (count > 0 && a.rows() > 0 && a.cols() > 0) {
+            if (factors == null) {
+                factors = new GramFactors(device.threads());
+            }
+            var operands = new GramFactors.Operands(
+                    a.buffer().at(device, a.offset()),
+                    a.stride(),
+                    o.buffer().at(device, o.offset()),
+                    o.stride(),
+                    count,
+                    a.rows(),
+                    a.cols());
+            factors.compute(operands, tolerance, workspace.at(device, 0), kept);
+        }
+        return kept;
+    }
+
+    @Override
+    public void close() {
+        if (factors != null) {
+            factors.close();
+        }
     }
 
     private MemorySegment at(Matrix matrix) {

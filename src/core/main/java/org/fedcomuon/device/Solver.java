@@ -1,5 +1,7 @@
 package org.fedcomuon.device;
 
+import java.util.OptionalLong;
+
 /**
  * Matrix decompositions on one device, in the precision of the buffers. Not thread-safe; confined to the device thread.
  */
@@ -28,4 +30,24 @@ public interface Solver {
      * Returns the library's routine that decomposes a rows x cols matrix, such as {@code gesdd}; for logs and reports.
      */
     String routine(int rows, int cols);
+
+    /**
+     * Computes {@code O = U V^T} of every matrix from the eigenvectors of its Gram matrix on the short side, in double
+     * precision. Directions that are left out are zero in O.
+     *
+     * @param a row-major without gaps, of floats, finite; kept
+     * @param tolerance a direction is left out if its singular value is at most this part of the largest
+     * @param o row-major without gaps; may be {@code a}
+     * @param workspace doubles, as many as {@link #factorWorkspace} says
+     * @return how many directions of each matrix were kept
+     * @throws DeviceException.Unsupported when {@link #factorWorkspace} is empty
+     * @throws DeviceException.Fault when the iteration does not converge
+     */
+    int[] orthogonalFactors(MatrixBatch a, double tolerance, MatrixBatch o, Buffer workspace);
+
+    /**
+     * Returns the number of doubles that {@link #orthogonalFactors} needs as a workspace for up to {@code count}
+     * matrices; empty when this library has no eigenvectors.
+     */
+    OptionalLong factorWorkspace(int count, int rows, int cols);
 }

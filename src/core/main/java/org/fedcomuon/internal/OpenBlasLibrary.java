@@ -115,6 +115,7 @@ public final class OpenBlasLibrary {
         OpenBlasNative.cblas_dsymm$address();
         OpenBlasNative.LAPACKE_sgesdd_work$address();
         OpenBlasNative.LAPACKE_dgesdd_work$address();
+        OpenBlasNative.LAPACKE_dsyevd_work$address();
         OpenBlasNative.openblas_set_num_threads$address();
         OpenBlasNative.openblas_get_num_threads$address();
         OpenBlasNative.openblas_get_config$address();

@@ -1,5 +1,7 @@
 package org.fedcomuon.linalg;
 
+import java.util.ArrayList;
+import java.util.List;
 import org.fedcomuon.device.Batch;
 import org.fedcomuon.device.Blas;
 import org.fedcomuon.device.Buffer;
@@ -10,14 +12,15 @@ import org.fedcomuon.device.MatrixBatch;
 import org.fedcomuon.device.Precision;
 
 /**
- * {@code U V^T} of the compact singular value decomposition. Directions whose singular value is zero, up to rounding,
+ * {@code U V^T} of the compact singular value decomposition, computed in the precision of the matrix: to compare with
+ * {@link Exact}, for matrices of doubles, and for devices without eigenvectors. Directions whose singular value is zero, up to rounding,
  * are left out instead of being rotated anywhere: the result of a rank-deficient matrix has that rank, and zero gives
  * zero.
  */
 public record ExactSvd() implements Orthogonalizer {
     @Override
     public String name() {
-        return "exact";
+        return "exact-svd";
     }
 
     /** Always fp32. */
@@ -37,6 +40,7 @@ public record ExactSvd() implements Orthogonalizer {
         private final Buffer vt;
         private final Buffer s;
         private final Buffer result;
+        private final List<Integer> kept = new ArrayList<>();
 
         Decomposition(Device device, int count, int rows, int cols, ElementType type, ScaleRule scale) {
             super(device, count, rows, cols, type, scale);
@@ -57,6 +61,7 @@ public record ExactSvd() implements Orthogonalizer {
                         MatrixBatch.of(m, rows, cols), MatrixBatch.of(work.batch(m.clients(), size()), rows, cols));
                 DoubleSchulz.requireFinite(work, m.clients(), size());
             }
+            kept.clear();
             for (int k = 0; k < m.clients(); k++) {
                 decompose(k);
             }
@@ -65,6 +70,7 @@ public record ExactSvd() implements Orthogonalizer {
 
         private void decompose(int k) {
             if (size() == 0) {
+                kept.add(0);
                 return;
             }
             device.solver()
@@ -75,6 +81,7 @@ public record ExactSvd() implements Orthogonalizer {
                             Matrix.of(u, 0, rows, side()),
                             Matrix.of(vt, 0, side(), cols));
             int rank = rank();
+            kept.add(rank);
             var out = Matrix.of(result, k * size(), rows, cols);
             if (rank == 0) {
                 device.blas()
@@ -120,6 +127,11 @@ public record ExactSvd() implements Orthogonalizer {
                 rank++;
             }
             return rank;
+        }
+
+        @Override
+        public List<Integer> kept() {
+            return List.copyOf(kept);
         }
 
         @Override

@@ -1,6 +1,7 @@
 package org.fedcomuon.linalg;
 
 import java.util.Arrays;
+import java.util.List;
 import java.util.Locale;
 import org.fedcomuon.device.Batch;
 import org.fedcomuon.device.Device;
@@ -11,13 +12,14 @@ import org.fedcomuon.device.NewtonSchulzSpec;
 import org.fedcomuon.device.Precision;
 
 /**
- * Turns a matrix M into its orthogonal factor {@code U V^T}, the direction of a Muon step: {@link ExactSvd} exactly,
- * {@link NewtonSchulz} and {@link GramNewtonSchulz} by iteration, {@link Auto} by whichever iteration suits the shape.
+ * Turns a matrix M into its orthogonal factor {@code U V^T}, the direction of a Muon step: {@link Exact} exactly,
+ * {@link ExactSvd} by the SVD of a library, {@link NewtonSchulz} and {@link GramNewtonSchulz} by iteration, {@link Auto}
+ * by whichever iteration suits the shape.
  * Immutable and thread-safe: threads and devices may share one.
  *
  * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="orthogonalize"}
  */
-public sealed interface Orthogonalizer permits Auto, ExactSvd, GramNewtonSchulz, NewtonSchulz {
+public sealed interface Orthogonalizer permits Auto, Exact, ExactSvd, GramNewtonSchulz, NewtonSchulz {
     /** Returns its name in reports. */
     String name();
 
@@ -79,6 +81,14 @@ public sealed interface Orthogonalizer permits Auto, ExactSvd, GramNewtonSchulz,
 
         /** Computes {@code w -= eta scale U V^T}. */
         void step(Batch m, double eta, Batch w);
+
+        /**
+         * Returns how many directions of each matrix of the last call were kept, of the short side; empty for an
+         * iteration, which keeps all.
+         */
+        default List<Integer> kept() {
+            return List.of();
+        }
 
         /** Returns the code that runs, for logs and reports. */
         String path();

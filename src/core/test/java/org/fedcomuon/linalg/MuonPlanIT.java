@@ -64,6 +64,7 @@ class MuonPlanIT {
                 new Auto(Coefficients.jordan(5), Precision.BF16),
                 new Auto(Coefficients.jordan(5), Precision.FP32, Orthogonalizer.Products.CUBLAS),
                 new GramNewtonSchulz(Coefficients.jordan(5), Precision.BF16, Orthogonalizer.Products.CUBLAS),
+                new Exact(),
                 new ExactSvd());
     }
 
@@ -171,7 +172,7 @@ class MuonPlanIT {
 
     /** A GPU decomposes and multiplies by NVIDIA's libraries, which not every machine has; a CPU has no cuBLAS. */
     private void assumePossible(Orthogonalizer orthogonalizer) {
-        boolean byLibraries = orthogonalizer instanceof ExactSvd;
+        boolean byLibraries = orthogonalizer instanceof Exact || orthogonalizer instanceof ExactSvd;
         try (Device device = TestDevices.open(name);
                 Orthogonalizer.Plan plan =
                         orthogonalizer.plan(device, 1, 130, 130, ElementType.FLOAT32, ScaleRule.NONE)) {

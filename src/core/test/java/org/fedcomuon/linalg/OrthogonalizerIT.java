@@ -50,8 +50,12 @@ class OrthogonalizerIT {
 
     /** A GPU decomposes by NVIDIA's libraries, which not every machine has. */
     private void assumePossible(Orthogonalizer how) {
-        assumeTrue(!(how instanceof ExactSvd) || TestDevices.decomposes(device), "no decompositions on " + name);
+        assumeTrue(!isExact(how) || TestDevices.decomposes(device), "no decompositions on " + name);
         assumeTrue(!isByCublas(how) || (!device.isHost() && TestDevices.decomposes(device)), "no cuBLAS on " + name);
+    }
+
+    private static boolean isExact(Orthogonalizer how) {
+        return how instanceof Exact || how instanceof ExactSvd;
     }
 
     /** Shapes for a real device, and fewer that reach the same paths for one that is simulated. */
@@ -103,7 +107,11 @@ class OrthogonalizerIT {
     }
 
     static Stream<Orthogonalizer> all() {
-        return Stream.concat(Stream.of(new ExactSvd()), iterations());
+        return Stream.concat(exact(), iterations());
+    }
+
+    static Stream<Orthogonalizer> exact() {
+        return Stream.of(new Exact(), new ExactSvd());
     }
 
     /** What a GPU can do by cuBLAS; a CPU refuses it. */
@@ -112,7 +120,7 @@ class OrthogonalizerIT {
             case NewtonSchulz n -> n.products() == Orthogonalizer.Products.CUBLAS;
             case GramNewtonSchulz g -> g.products() == Orthogonalizer.Products.CUBLAS;
             case Auto a -> a.products() == Orthogonalizer.Products.CUBLAS;
-            case ExactSvd _ -> false;
+            case Exact _, ExactSvd _ -> false;
         };
     }
 
@@ -133,7 +141,7 @@ class OrthogonalizerIT {
             case NewtonSchulz n -> n.coefficients();
             case GramNewtonSchulz g -> g.coefficients();
             case Auto a -> a.coefficients();
-            case ExactSvd e -> throw new AssertionError(e);
+            case Exact _, ExactSvd _ -> throw new AssertionError(how);
         };
     }
 
@@ -174,20 +182,22 @@ class OrthogonalizerIT {
     @CsvSource({"40,60", "60,40", "50,50", "1,9", "9,1", "4,300", "150,160", "200,130"})
     void exactIsThePolarFactor(int rows, int cols) {
         Spectrum known = Spectrum.of(rows, cols, Spectrum.logarithmic(Math.min(rows, cols), 2, 50), 5);
-        float[] o = orthogonalize(new ExactSvd(), rows, cols, known.floats());
-        for (int i = 0; i < o.length; i++) {
-            assertThat((double) o[i]).isCloseTo(known.polar()[i], within(1e-5));
-        }
-        Buffer m = room(ElementType.FLOAT64, o.length);
-        m.copyIn(0, known.matrix());
-        try (Orthogonalizer.Plan plan =
-                new ExactSvd().plan(device, 1, rows, cols, ElementType.FLOAT64, ScaleRule.NONE)) {
-            plan.orthogonalize(m.batch(1, o.length), m.batch(1, o.length));
-        }
-        double[] wide = m.toDoubles(0, o.length);
-        for (int i = 0; i < wide.length; i++) {
-            assertThat(wide[i]).isCloseTo(known.polar()[i], within(1e-12));
-        }
+        exact().forEach(how -> {
+            float[] o = orthogonalize(how, rows, cols, known.floats());
+            for (int i = 0; i < o.length; i++) {
+                assertThat((double) o[i]).isCloseTo(known.polar()[i], within(1e-5));
+            }
+            Buffer m = room(ElementType.FLOAT64, o.length);
+            m.copyIn(0, known.matrix());
+            try (Orthogonalizer.Plan plan = how.plan(device, 1, rows, cols, ElementType.FLOAT64, ScaleRule.NONE)) {
+                plan.orthogonalize(m.batch(1, o.length), m.batch(1, o.length));
+                assertThat(plan.kept()).containsExactly(Math.min(rows, cols));
+            }
+            double[] wide = m.toDoubles(0, o.length);
+            for (int i = 0; i < wide.length; i++) {
+                assertThat(wide[i]).isCloseTo(known.polar()[i], within(1e-12));
+            }
+        });
     }
 
     /** Small is not zero: only what rounding leaves of a missing direction may be dropped. */
@@ -197,10 +207,12 @@ class OrthogonalizerIT {
     void exactKeepsSmallDirectionsAndDropsMissingOnes(int rows, int cols, int rank, double condition) {
         float[] matrix = Spectrum.of(rows, cols, Spectrum.logarithmic(rank, 1, condition), 13)
                 .floats();
-        double[] values = singularValues(rows, cols, orthogonalize(new ExactSvd(), rows, cols, matrix));
-        for (int i = 0; i < values.length; i++) {
-            assertThat(values[i]).as("singular value %d", i).isCloseTo(i < rank ? 1 : 0, within(1e-5));
-        }
+        exact().forEach(how -> {
+            double[] values = singularValues(rows, cols, orthogonalize(how, rows, cols, matrix));
+            for (int i = 0; i < values.length; i++) {
+                assertThat(values[i]).as("%s, singular value %d", how, i).isCloseTo(i < rank ? 1 : 0, within(1e-5));
+            }
+        });
     }
 
     @Test
@@ -228,7 +240,7 @@ class OrthogonalizerIT {
     void rankOneAndZero(Orthogonalizer how) {
         for (int[] shape : shapes(new int[][] {{5, 8}, {150, 170}}, new int[][] {{5, 8}, {129, 131}})) {
             Spectrum one = Spectrum.of(shape[0], shape[1], new double[] {3}, 7);
-            double gain = how instanceof ExactSvd ? 1 : coefficientsOf(how).map(1);
+            double gain = isExact(how) ? 1 : coefficientsOf(how).map(1);
             float[] o = orthogonalize(how, shape[0], shape[1], one.floats());
             for (int i = 0; i < o.length; i++) {
                 assertThat((double) o[i]).isCloseTo(gain * one.polar()[i], within(3e-4));

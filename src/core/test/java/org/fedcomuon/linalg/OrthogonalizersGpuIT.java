@@ -46,6 +46,7 @@ class OrthogonalizersGpuIT {
 
     static Stream<Orthogonalizer> orthogonalizers() {
         return Stream.of(
+                new Exact(),
                 new ExactSvd(),
                 new NewtonSchulz(Coefficients.jordan(5)),
                 new NewtonSchulz(Coefficients.polarExpress(8, 1)),
@@ -59,7 +60,7 @@ class OrthogonalizersGpuIT {
             case NewtonSchulz n -> n.products();
             case GramNewtonSchulz g -> g.products();
             case Auto a -> a.products();
-            case ExactSvd _ -> Products.CUBLAS; // by cuSOLVER and cuBLAS
+            case Exact _, ExactSvd _ -> Products.CUBLAS; // by cuSOLVER and cuBLAS
         };
     }
 
@@ -69,7 +70,7 @@ class OrthogonalizersGpuIT {
             case NewtonSchulz n -> new NewtonSchulz(n.coefficients(), n.precision());
             case GramNewtonSchulz g -> new GramNewtonSchulz(g.coefficients(), g.precision());
             case Auto a -> new Auto(a.coefficients(), a.precision());
-            case ExactSvd exact -> exact;
+            case Exact _, ExactSvd _ -> how;
         };
     }
 
@@ -162,7 +163,7 @@ class OrthogonalizersGpuIT {
 
     /** A GPU may have no cuBLAS, and before Ampere it has no tensor cores for these precisions. */
     private void assumeProducts(Orthogonalizer how) {
-        if (how instanceof ExactSvd) {
+        if (how instanceof Exact || how instanceof ExactSvd) {
             return; // see below
         }
         try (Device device = TestDevices.open(name);
@@ -194,7 +195,7 @@ class OrthogonalizersGpuIT {
     private static double[] orthogonalized(String name, Orthogonalizer how, int rows, int cols, float[][] matrices) {
         int size = rows * cols;
         try (Device device = TestDevices.open(name)) {
-            assumeTrue(!(how instanceof ExactSvd) || TestDevices.decomposes(device), "no decompositions on " + name);
+            assumeTrue(!(how instanceof Exact || how instanceof ExactSvd) || TestDevices.decomposes(device), "no decompositions on " + name);
             try (Buffer m = device.allocate("M", ElementType.FLOAT32, (long) COUNT * size);
                     Orthogonalizer.Plan plan =
                             how.plan(device, COUNT, rows, cols, ElementType.FLOAT32, ScaleRule.NONE)) {

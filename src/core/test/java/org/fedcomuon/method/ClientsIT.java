@@ -11,7 +11,7 @@ import java.util.stream.Stream;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.device.InstructionSet;
-import org.fedcomuon.linalg.ExactSvd;
+import org.fedcomuon.linalg.Exact;
 import org.fedcomuon.problem.Client;
 import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.HessianProduct;
@@ -379,7 +379,7 @@ class ClientsIT {
     }
 
     static Stream<Muon> muons() {
-        return Stream.of(Muon.standard(), Muon.with(new ExactSvd()));
+        return Stream.of(Muon.standard(), Muon.with(new Exact()));
     }
 
     /** A momentum that has left the range of floats is nobody's fault: the run has diverged. */

@@ -11,7 +11,7 @@ import java.util.function.DoubleFunction;
 import java.util.function.Function;
 import java.util.stream.Stream;
 import org.fedcomuon.device.Device;
-import org.fedcomuon.linalg.ExactSvd;
+import org.fedcomuon.linalg.Exact;
 import org.fedcomuon.linalg.ScaleRule;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -123,7 +123,7 @@ class MethodParametersTest {
                 cases,
                 "vectorRate",
                 new double[] {-0.1, Double.NaN, INFINITY},
-                x -> new FedMuon(OK, OK, new Muon(new ExactSvd(), ScaleRule.NONE, Device.StepRule.PLAIN, x)));
+                x -> new FedMuon(OK, OK, new Muon(new Exact(), ScaleRule.NONE, Device.StepRule.PLAIN, x)));
         add(
                 cases,
                 "share",
@@ -180,7 +180,7 @@ class MethodParametersTest {
     void parametersTellMethodsApart() {
         List<Method> methods = new ArrayList<>(usual().toList());
         Schedule other = Schedule.constant(0.2);
-        Muon exact = Muon.with(new ExactSvd());
+        Muon exact = Muon.with(new Exact());
         methods.addAll(List.of(
                 new FedCoMuon(other, OK, OK, MUON),
                 new FedCoMuon(OK, other, OK, MUON),

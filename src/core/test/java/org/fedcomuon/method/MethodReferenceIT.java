@@ -10,7 +10,7 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.linalg.Coefficients;
-import org.fedcomuon.linalg.ExactSvd;
+import org.fedcomuon.linalg.Exact;
 import org.fedcomuon.linalg.NewtonSchulz;
 import org.fedcomuon.linalg.ScaleRule;
 import org.fedcomuon.problem.Client;
@@ -31,12 +31,12 @@ import org.junit.jupiter.params.provider.MethodSource;
 class MethodReferenceIT {
     private static final int STEPS = 50;
 
-    private static final Muon EXACT = Muon.with(new ExactSvd());
+    private static final Muon EXACT = Muon.with(new Exact());
     private static final Muon SCHULZ = Muon.standard();
     private static final Muon SCALED =
             new Muon(new NewtonSchulz(Coefficients.jordan(5)), ScaleRule.RMS, Device.StepRule.PLAIN, 0.5);
     private static final Muon EXACT_SCALED =
-            new Muon(new ExactSvd(), ScaleRule.ASPECT, Device.StepRule.NORMALIZED, 0.25);
+            new Muon(new Exact(), ScaleRule.ASPECT, Device.StepRule.NORMALIZED, 0.25);
 
     private static Schedule value(double value) {
         return Schedule.constant(value);
@@ -73,7 +73,7 @@ class MethodReferenceIT {
 
     private static List<Method> muonMethods(Muon muon) {
         // All singular values of an exact step are equal, so that its nearest matrix of rank 1 is not unique.
-        Compressor down = muon.orthogonalizer() instanceof ExactSvd ? Compressor.topK(0.4) : Compressor.lowRank(1);
+        Compressor down = muon.orthogonalizer() instanceof Exact ? Compressor.topK(0.4) : Compressor.lowRank(1);
         return List.of(
                 fedCoMuon(muon),
                 fedCoMuonVr(muon),

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.within;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
-import org.fedcomuon.linalg.ExactSvd;
+import org.fedcomuon.linalg.Exact;
 import org.fedcomuon.linalg.Orthogonalizer;
 import org.fedcomuon.problem.Sample;
 import org.junit.jupiter.api.Test;
@@ -207,7 +207,7 @@ class MethodTrapsIT {
     }
 
     static Stream<Orthogonalizer> orthogonalizers() {
-        return Stream.of(new ExactSvd(), Muon.standard().orthogonalizer());
+        return Stream.of(new Exact(), Muon.standard().orthogonalizer());
     }
 
     /** g does not depend on W here. */
@@ -307,7 +307,7 @@ class MethodTrapsIT {
         int tau = 5;
         double eta = 0.05;
         Testbed bed = Testbed.rates();
-        var method = new FedCoMuon(value(eta), value(0.3), value(0.4), Muon.with(new ExactSvd()));
+        var method = new FedCoMuon(value(eta), value(0.3), value(0.4), Muon.with(new Exact()));
         try (Rig rig = Rig.of(bed, method).tau(tau).open()) {
             rig.initialize();
             double most = 0;

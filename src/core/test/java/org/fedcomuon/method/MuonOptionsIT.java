@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.linalg.Coefficients;
-import org.fedcomuon.linalg.ExactSvd;
+import org.fedcomuon.linalg.Exact;
 import org.fedcomuon.linalg.NewtonSchulz;
 import org.fedcomuon.linalg.ScaleRule;
 import org.junit.jupiter.api.Named;
@@ -48,7 +48,7 @@ class MuonOptionsIT {
         return List.of(
                 plain.withNesterov(true),
                 scaled.withNesterov(true),
-                Muon.with(new ExactSvd()).withNesterov(true),
+                Muon.with(new Exact()).withNesterov(true),
                 plain.withWeightDecay(0.5),
                 scaled.withWeightDecay(0.5),
                 plain.withAdamW(ADAM),

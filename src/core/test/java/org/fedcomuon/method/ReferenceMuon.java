@@ -4,6 +4,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.linalg.Auto;
+import org.fedcomuon.linalg.Exact;
 import org.fedcomuon.linalg.ExactSvd;
 import org.fedcomuon.linalg.GramNewtonSchulz;
 import org.fedcomuon.linalg.NewtonSchulz;
@@ -157,7 +158,7 @@ final class ReferenceMuon {
 
     private double[] polar(double[] m, int rows, int cols) {
         double[] along = switch (muon.orthogonalizer()) {
-            case ExactSvd exact -> ReferenceMatrix.polar(m, rows, cols);
+            case Exact _, ExactSvd _ -> ReferenceMatrix.polar(m, rows, cols);
             case Auto auto -> ReferenceMatrix.newtonSchulz(m, rows, cols);
             case NewtonSchulz schulz -> ReferenceMatrix.newtonSchulz(m, rows, cols);
             case GramNewtonSchulz gram -> ReferenceMatrix.newtonSchulz(m, rows, cols);

@@ -8,7 +8,7 @@ import java.util.Map;
 import org.fedcomuon.federation.Federation;
 import org.fedcomuon.federation.Listener;
 import org.fedcomuon.federation.Result;
-import org.fedcomuon.linalg.ExactSvd;
+import org.fedcomuon.linalg.Exact;
 import org.fedcomuon.method.Clients;
 import org.fedcomuon.method.Method;
 import org.fedcomuon.method.Muon;
@@ -69,7 +69,7 @@ class OutsideMethodIT {
     private static final MatrixQuadratics PROBLEM = new MatrixQuadratics(6, 5, 4, 0.3, 0.05, Risk.mean(), 3);
 
     private static HeavyBallMuon method(boolean nesterov) {
-        Muon muon = Muon.with(new ExactSvd()).withNesterov(nesterov);
+        Muon muon = Muon.with(new Exact()).withNesterov(nesterov);
         return new HeavyBallMuon(Schedule.cosine(0.05, 0.001), Schedule.constant(0.9), muon);
     }
 

@@ -7,6 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -20,6 +21,7 @@ import org.fedcomuon.device.Precision;
 import org.fedcomuon.format.Npy;
 import org.fedcomuon.linalg.Auto;
 import org.fedcomuon.linalg.Coefficients;
+import org.fedcomuon.linalg.Exact;
 import org.fedcomuon.linalg.ExactSvd;
 import org.fedcomuon.linalg.GramNewtonSchulz;
 import org.fedcomuon.linalg.NewtonSchulz;
@@ -41,6 +43,7 @@ final class OrthogonalizeCommand implements Runnable {
     enum Method {
         AUTO,
         EXACT,
+        EXACT_SVD,
         NEWTON_SCHULZ,
         GRAM;
 
@@ -139,12 +142,13 @@ final class OrthogonalizeCommand implements Runnable {
             Coefficients set = Coefficients.parse(coefficients, steps);
             Precision wanted = Precision.parse(precision);
             var by = Orthogonalizer.Products.parse(products);
-            if (method == Method.EXACT && wanted != Precision.FP32) {
-                throw new UsageException("--precision %s: exact is always fp32".formatted(wanted));
+            if ((method == Method.EXACT || method == Method.EXACT_SVD) && wanted != Precision.FP32) {
+                throw new UsageException("--precision %s: %s is always fp32".formatted(wanted, method));
             }
             return switch (method) {
                 case AUTO -> new Auto(set, wanted, by);
-                case EXACT -> new ExactSvd();
+                case EXACT -> new Exact();
+                case EXACT_SVD -> new ExactSvd();
                 case NEWTON_SCHULZ -> new NewtonSchulz(set, wanted, by);
                 case GRAM -> new GramNewtonSchulz(set, wanted, by);
             };
@@ -289,6 +293,10 @@ final class OrthogonalizeCommand implements Runnable {
             all.put("alignment", alignment);
             all.put("smallest_singular_value", smallest);
             all.put("largest_singular_value", largest);
+            if (!plan.kept().isEmpty()) {
+                all.put("directions", Math.min(stack.rows(), stack.cols()));
+                all.put("directions_kept", plan.kept());
+            }
             print.println(Json.pretty(all));
         } else {
             print.printf(
@@ -303,6 +311,13 @@ final class OrthogonalizeCommand implements Runnable {
             print.printf(
                     "time %.3f ms, orthogonality error %.3g, alignment %.6f, singular values %.4f to %.4f%n",
                     seconds * 1e3, error, alignment, smallest, largest);
+            if (!plan.kept().isEmpty()) {
+                print.printf(
+                        "directions kept %d to %d of %d%n",
+                        Collections.min(plan.kept()),
+                        Collections.max(plan.kept()),
+                        Math.min(stack.rows(), stack.cols()));
+            }
         }
         print.flush();
     }

@@ -24,6 +24,7 @@ import org.fedcomuon.federation.Federation;
 import org.fedcomuon.format.Npy;
 import org.fedcomuon.linalg.Auto;
 import org.fedcomuon.linalg.Coefficients;
+import org.fedcomuon.linalg.Exact;
 import org.fedcomuon.linalg.ExactSvd;
 import org.fedcomuon.linalg.GramNewtonSchulz;
 import org.fedcomuon.linalg.NewtonSchulz;
@@ -76,7 +77,7 @@ public final class Configuration {
                         .withDefault(Federation.ExchangeKind.AUTO.toString()),
                 Setting.oneOf("gradients", List.of("auto", "together", "per-client"))
                         .withDefault("auto"),
-                Setting.oneOf("orthogonalizer", List.of("exact", "newton-schulz", "gram", "auto"))
+                Setting.oneOf("orthogonalizer", List.of("exact", "exact-svd", "newton-schulz", "gram", "auto"))
                         .withDefault("newton-schulz"),
                 new Setting(
                                 "coefficients",
@@ -478,11 +479,11 @@ public final class Configuration {
         String name = text("orthogonalizer");
         Precision precision = Precision.parse(text("precision"));
         var products = Orthogonalizer.Products.parse(text("products"));
-        if (name.equals("exact")) {
+        if (name.startsWith("exact")) {
             if (precision != Precision.FP32) {
-                throw new ConfigurationException("precision = %s: exact is always fp32".formatted(precision));
+                throw new ConfigurationException("precision = %s: %s is always fp32".formatted(precision, name));
             }
-            return new ExactSvd();
+            return name.equals("exact") ? new Exact() : new ExactSvd();
         }
         Coefficients coefficients;
         try {

@@ -13,7 +13,7 @@ import java.util.function.Consumer;
 import java.util.function.LongFunction;
 import org.fedcomuon.federation.Federation;
 import org.fedcomuon.linalg.Coefficients;
-import org.fedcomuon.linalg.ExactSvd;
+import org.fedcomuon.linalg.Exact;
 import org.fedcomuon.linalg.NewtonSchulz;
 import org.fedcomuon.linalg.Orthogonalizer;
 import org.fedcomuon.method.FedCoMuon;
@@ -84,7 +84,7 @@ public final class Rates {
     /** Returns both methods, each with exact and with Newton-Schulz directions. */
     public static List<Subject> subjects() {
         var all = new ArrayList<Subject>();
-        for (Orthogonalizer orthogonalizer : List.of(new ExactSvd(), new NewtonSchulz(Coefficients.jordan(5)))) {
+        for (Orthogonalizer orthogonalizer : List.of(new Exact(), new NewtonSchulz(Coefficients.jordan(5)))) {
             all.add(fedCoMuon(orthogonalizer));
             all.add(fedCoMuonVr(orthogonalizer));
         }

@@ -12,6 +12,7 @@ import java.util.stream.LongStream;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.device.NewtonSchulzSpec;
 import org.fedcomuon.linalg.Auto;
+import org.fedcomuon.linalg.Exact;
 import org.fedcomuon.linalg.ExactSvd;
 import org.fedcomuon.linalg.GramNewtonSchulz;
 import org.fedcomuon.linalg.MuonPlan;
@@ -75,7 +76,7 @@ record RunMemory(
         boolean together = c.gradients() == Gradients.TOGETHER && network.takesSeveralClients();
         return new RunMemory(
                 variables,
-                byMuon ? directions(c.muon(), network.layout(), clients) : 0,
+                byMuon ? directions(c.muon(), network.layout(), clients, workers) : 0,
                 (together ? clients : Math.min(Math.max(workers, devices), clients)) * each,
                 workers * objective.judgementBytes(c, network),
                 data,
@@ -85,32 +86,39 @@ record RunMemory(
 
     /**
      * Returns the memory of the plans. Newton-Schulz is one call, in which small matrices need room for a few of them,
-     * and the others take turns; the exact factor has a plan for each shape.
+     * and the others take turns; the exact factor has a plan for each shape, and a workspace for each thread.
      */
-    static long directions(Muon muon, Layout layout, int clients) {
+    static long directions(Muon muon, Layout layout, int clients, int threads) {
         Map<List<Long>, Long> floats = new HashMap<>();
         for (NewtonSchulzSpec.Block block : muon.matrices(layout)) {
             floats.computeIfAbsent(List.of(block.rows(), block.cols()), _ -> {
                 int together = MuonPlan.together(clients, block.rows(), block.cols());
                 return workspace(
-                        muon.orthogonalizer(), Math.toIntExact(block.rows()), Math.toIntExact(block.cols()), together);
+                        muon.orthogonalizer(),
+                        Math.toIntExact(block.rows()),
+                        Math.toIntExact(block.cols()),
+                        together,
+                        threads);
             });
         }
         LongStream each = floats.values().stream().mapToLong(Long::longValue);
         return Float.BYTES
-                * (muon.orthogonalizer() instanceof ExactSvd
-                        ? each.sum()
-                        : each.max().orElse(0));
+                * switch (muon.orthogonalizer()) {
+                    case Exact _, ExactSvd _ -> each.sum();
+                    default -> each.max().orElse(0);
+                };
     }
 
-    private static long workspace(Orthogonalizer orthogonalizer, int rows, int cols, int clients) {
+    private static long workspace(Orthogonalizer orthogonalizer, int rows, int cols, int clients, int threads) {
         long size = (long) rows * cols;
         long side = Math.min(rows, cols);
         return switch (orthogonalizer) {
+            case Exact _ ->
+                clients * size + Double.BYTES / Float.BYTES * Math.min(threads, clients) * 2 * (size + 2 * side * side);
             case ExactSvd _ -> 2L * clients * size + side * (rows + cols + 1);
             case GramNewtonSchulz _ -> clients * (2 * size + 5 * side * side);
             case NewtonSchulz _ -> side <= NewtonSchulzSpec.longestSide() ? 0 : clients * (2 * size + 2 * side * side);
-            case Auto auto -> workspace(auto.pick(rows, cols, ElementType.FLOAT32), rows, cols, clients);
+            case Auto auto -> workspace(auto.pick(rows, cols, ElementType.FLOAT32), rows, cols, clients, threads);
         };
     }
 

@@ -7,7 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
-import org.fedcomuon.linalg.ExactSvd;
+import org.fedcomuon.linalg.Exact;
 import org.fedcomuon.method.Clients;
 import org.fedcomuon.method.Method;
 import org.fedcomuon.method.Variable;
@@ -114,17 +114,17 @@ class RatesIT {
 
     @Test
     void averagingTheTrackerOfFedCoMuonIsSeen() throws Exception {
-        flat(wrong(Rates.fedCoMuon(new ExactSvd()), alsoAveraging("M", "u")));
+        flat(wrong(Rates.fedCoMuon(new Exact()), alsoAveraging("M", "u")));
     }
 
     @Test
     void averagingTheOldIterateOfFedCoMuonVrIsSeen() throws Exception {
-        flat(wrong(Rates.fedCoMuonVr(new ExactSvd()), alsoAveraging("W", "Wold")));
+        flat(wrong(Rates.fedCoMuonVr(new Exact()), alsoAveraging("W", "Wold")));
     }
 
     @Test
     void averagingTheTrackersOfFedCoMuonVrIsSeen() throws Exception {
-        flat(wrong(Rates.fedCoMuonVr(new ExactSvd()), alsoAveraging("M", "H", "v")));
+        flat(wrong(Rates.fedCoMuonVr(new Exact()), alsoAveraging("M", "H", "v")));
     }
 
     private static void flat(Rates.Subject subject) throws InterruptedException {
