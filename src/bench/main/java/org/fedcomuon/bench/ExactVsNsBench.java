@@ -16,7 +16,7 @@ import org.fedcomuon.device.NewtonSchulzSpec;
 import org.fedcomuon.internal.OpenBlasLibrary;
 import org.fedcomuon.linalg.Auto;
 import org.fedcomuon.linalg.Coefficients;
-import org.fedcomuon.linalg.ExactSvd;
+import org.fedcomuon.linalg.Exact;
 import org.fedcomuon.linalg.GramNewtonSchulz;
 import org.fedcomuon.linalg.NewtonSchulz;
 import org.fedcomuon.linalg.Orthogonalizer;
@@ -139,7 +139,7 @@ public final class ExactVsNsBench {
             }
             plans.put(CONVERGED, plan(new Auto(convergent), device, rows, cols));
             if (exact) {
-                plans.put(EXACT, plan(new ExactSvd(), device, rows, cols));
+                plans.put(EXACT, plan(new Exact(), device, rows, cols));
             }
             var errors = new LinkedHashMap<String, Double>();
             var contest = new Interleaved("%d x %d".formatted(rows, cols), device::synchronize, listener);

@@ -18,6 +18,7 @@ import org.fedcomuon.device.Precision;
 import org.fedcomuon.internal.OpenBlasLibrary;
 import org.fedcomuon.linalg.Auto;
 import org.fedcomuon.linalg.Coefficients;
+import org.fedcomuon.linalg.Exact;
 import org.fedcomuon.linalg.ExactSvd;
 import org.fedcomuon.linalg.GramNewtonSchulz;
 import org.fedcomuon.linalg.MuonPlan;
@@ -49,12 +50,15 @@ public final class OrthogonalizeBench {
      * @param clients that have all small matrices of LeNet, and on a GPU those of a Transformer
      * @param transformer the large matrices of a Transformer
      * @param shapes of single matrices
+     * @param exact shapes whose exact factors are computed, for all clients together
      * @param peakSide of the product that is the limit of the device
      */
-    public record Sizes(int clients, List<Shape> transformer, List<Shape> shapes, int peakSide) {
+    public record Sizes(
+            int clients, List<Shape> transformer, List<Shape> shapes, List<Shape> exact, int peakSide) {
         public Sizes {
             transformer = List.copyOf(transformer);
             shapes = List.copyOf(shapes);
+            exact = List.copyOf(exact);
         }
 
         /** Returns the sizes of the default run. */
@@ -63,12 +67,18 @@ public final class OrthogonalizeBench {
                     10,
                     visionTransformer(192, 12),
                     List.of(new Shape(768, 768), new Shape(768, 1024), new Shape(1024, 4096)),
+                    List.of(new Shape(256, 1024), new Shape(768, 768), new Shape(768, 1024)),
                     1536);
         }
 
         /** Returns sizes that a simulated device computes in a minute. */
         public static Sizes small() {
-            return new Sizes(2, visionTransformer(130, 1), List.of(new Shape(130, 130), new Shape(130, 270)), 64);
+            return new Sizes(
+                    2,
+                    visionTransformer(130, 1),
+                    List.of(new Shape(130, 130), new Shape(130, 270)),
+                    List.of(new Shape(130, 130)),
+                    64);
         }
 
         /** Returns query, key, value, projection, hidden and output of each layer. */
@@ -112,19 +122,20 @@ public final class OrthogonalizeBench {
     }
 
     /**
-     * Measures the matrices of LeNet, and each shape by itself with Newton-Schulz and, where square, exactly;
-     * {@code rounds} samples of each contender.
+     * Measures the matrices of LeNet, and each shape by itself with Newton-Schulz; then exact factors, of LeNet and of
+     * shapes of all clients. {@code rounds} samples of each contender.
      */
     public static BenchReport run(Device device, Sizes sizes, int rounds, TurnListener listener) {
         var bench = new OrthogonalizeBench(device, sizes, rounds, listener);
         var rows = new ArrayList<>(bench.lenet());
         rows.addAll(bench.transformer());
         for (Shape shape : sizes.shapes()) {
-            rows.addAll(bench.single(new Auto(JORDAN), shape));
+            rows.addAll(bench.single(shape));
         }
-        for (Shape shape : sizes.shapes()) {
-            if (shape.rows() == shape.cols() && bench.solves()) {
-                rows.addAll(bench.single(new ExactSvd(), shape));
+        if (bench.solves()) {
+            rows.addAll(bench.exact("LeNet", LENET));
+            for (Shape shape : sizes.exact()) {
+                rows.addAll(bench.exact(shape.toString(), List.of(shape)));
             }
         }
         return new BenchReport(
@@ -365,12 +376,57 @@ public final class OrthogonalizeBench {
         });
     }
 
-    private List<BenchReport.Row> single(Orthogonalizer how, Shape shape) {
+    /** Returns the steps along exact factors of matrices of these shapes of all clients. */
+    private List<BenchReport.Row> exact(String what, List<Shape> shapes) {
+        var blocks = new ArrayList<NewtonSchulzSpec.Block>();
+        long size = 0;
+        for (Shape shape : shapes) {
+            blocks.add(NewtonSchulzSpec.Block.at(size, shape.rows(), shape.cols()));
+            size += (long) shape.rows() * shape.cols();
+        }
+        long perClient = size;
+        int clients = sizes.clients();
+        String name = "%s x %d clients, exact".formatted(what, clients);
+        try (Buffer m = device.allocate("M", ElementType.FLOAT32, clients * perClient);
+                Buffer ours = device.allocate("W", ElementType.FLOAT32, clients * perClient);
+                Buffer others = device.allocate("W of others", ElementType.FLOAT32, clients * perClient);
+                var plans = new Plans<MuonPlan>(MuonPlan::close);
+                var matrices = new TorchMatrices(torch.orElse(TorchPlace.cpu()), JORDAN.steps(), ETA)) {
+            fillNormal(m);
+            Interleaved contest = contest(name);
+            for (Orthogonalizer how : List.of(new Exact(), new ExactSvd())) {
+                MuonPlan plan = plans.add(MuonPlan.of(how, device, clients, blocks, ScaleRule.NONE));
+                Buffer w = how instanceof Exact ? ours : others;
+                Runnable step = () -> plan.step(m.batch(clients, perClient), ETA, w.batch(clients, perClient));
+                step.run();
+                requireClose(ours, w, Precision.FP32);
+                contest.add("fedcomuon, " + how.name(), this::useOneBlasThread, step);
+            }
+            if (torch.isPresent()) {
+                for (int client = 0; client < clients; client++) {
+                    for (NewtonSchulzSpec.Block block : blocks) {
+                        matrices.add(
+                                m, client * perClient + block.momentumOffset(), (int) block.rows(), (int) block.cols());
+                    }
+                }
+                matrices.exactStepAll();
+                long at = 0;
+                for (float[] weights : matrices.weights()) {
+                    requireSame(ours, weights, at);
+                    at += weights.length;
+                }
+            }
+            addTorch(contest, "linalg_svd", matrices::exactStepAll);
+            return measure(name, contest, 0);
+        }
+    }
+
+    private List<BenchReport.Row> single(Shape shape) {
         int rows = shape.rows();
         int cols = shape.cols();
         long size = (long) rows * cols;
-        boolean exact = how instanceof ExactSvd;
-        boolean narrows = !exact && narrows();
+        boolean narrows = narrows();
+        Orthogonalizer how = new Auto(JORDAN);
         Orthogonalizer other = narrows ? new Auto(JORDAN, Precision.BF16) : how;
         try (Buffer m = device.allocate("M", ElementType.FLOAT32, size);
                 Buffer w = device.allocate("W", ElementType.FLOAT32, size);
@@ -381,9 +437,9 @@ public final class OrthogonalizeBench {
                 var matrices = new TorchMatrices(torch.orElse(TorchPlace.cpu()), JORDAN.steps(), ETA)) {
             fillNormal(m);
             Runnable our = () -> plan.step(m.batch(1, size), ETA, w.batch(1, size));
-            Runnable their = exact ? matrices::exactStepAll : () -> matrices.stepAll(false);
+            Runnable their = () -> matrices.stepAll(false);
             our.run();
-            String what = shape + (exact ? ", exact" : "");
+            String what = shape.toString();
             Interleaved contest = contest(what).add("fedcomuon, " + plan.path(), this::useOneBlasThread, our);
             if (narrows) {
                 Runnable rounded = () -> narrow.step(m.batch(1, size), ETA, near.batch(1, size));
@@ -391,7 +447,7 @@ public final class OrthogonalizeBench {
                 requireNear(w, near);
                 contest.add(NARROW + ", " + narrow.path(), this::useOneBlasThread, rounded);
             }
-            if (!exact && products().contains(Orthogonalizer.Products.CUBLAS)) {
+            if (products().contains(Orthogonalizer.Products.CUBLAS)) {
                 for (Precision precision :
                         narrows ? List.of(Precision.FP32, Precision.BF16) : List.of(Precision.FP32)) {
                     Orthogonalizer.Plan byCublas =
@@ -412,8 +468,8 @@ public final class OrthogonalizeBench {
                 their.run();
                 requireSame(w, matrices.weights().getFirst(), 0);
             }
-            addTorch(contest, exact ? "linalg_svd" : "fp32", their);
-            return measure(what, contest, exact ? 0 : schulzFlops(shape));
+            addTorch(contest, "fp32", their);
+            return measure(what, contest, schulzFlops(shape));
         }
     }
 

@@ -95,7 +95,7 @@ class BenchTest {
             BenchReport report = OrthogonalizeBench.run(device, OrthogonalizeBench.Sizes.small(), 1, TurnListener.NONE);
             assertThat(report.notes()).isEmpty();
             assertThat(report.rows()).extracting(BenchReport.Row::name).anyMatch(name -> name.contains("Gram form"));
-            assertThat(report.rows()).hasSize(12 + 7 + 7 + 5);
+            assertThat(report.rows()).hasSize(12 + 7 + 7 + 2 * 6);
             assertThat(report.rows().getFirst().ratio()).isEqualTo(1);
             assertThat(device.liveBytes()).isZero();
         }

@@ -111,9 +111,10 @@ class GpuBenchIT {
                         "130 x 130: cuBLAS, products by cuBLAS 13.0.0 in fp32",
                         "130 x 130: cuBLAS in bf16, products by cuBLAS 13.0.0 in bf16",
                         "130 x 270: fedcomuon, Gram form, symmetric products",
-                        "130 x 270: cuBLAS, Gram form, products by cuBLAS 13.0.0 in fp32")
-                .anyMatch(name -> name.startsWith("130 x 130, exact: fedcomuon, "))
-                .hasSize(4 + 3 * 5 + 1); // with sgemm, and LeNet without a loop in bf16
+                        "130 x 270: cuBLAS, Gram form, products by cuBLAS 13.0.0 in fp32",
+                        "LeNet x 2 clients, exact: fedcomuon, exact",
+                        "130 x 130 x 2 clients, exact: fedcomuon, exact-svd")
+                .hasSize(4 + 3 * 5 + 2 * 2); // with sgemm, and LeNet without a loop in bf16
         for (String shape : List.of("16 x 16", "24 x 40", "130 x 270")) {
             for (String contender : List.of("auto", "polar-express", "exact")) {
                 assertThat(all.get("exact-vs-ns")).anyMatch(name -> name.startsWith(shape + ", " + contender));

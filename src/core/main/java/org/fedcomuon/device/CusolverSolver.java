@@ -103,7 +103,8 @@ final class CusolverSolver implements Solver, AutoCloseable {
 
     @Override
     public int[] orthogonalFactors(MatrixBatch a, double tolerance, MatrixBatch o, Buffer workspace) {
-        throw new DeviceException.Unsupported("%s: eigenvectors by %s are not called".formatted(device.name(), title()));
+        throw new DeviceException.Unsupported(
+                "%s: eigenvectors by %s are not called".formatted(device.name(), title()));
     }
 
     private Method way(int rows, int cols) {

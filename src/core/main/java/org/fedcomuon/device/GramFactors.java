@@ -87,7 +87,13 @@ final class GramFactors implements AutoCloseable {
         static Workspace of(MemorySegment memory, int rows, int cols) {
             long side = Math.min(rows, cols);
             long[] lengths = {
-                (long) rows * cols, (long) rows * cols, side * side, side * side, side, lapackLength(side), integersLength(side)
+                (long) rows * cols,
+                (long) rows * cols,
+                side * side,
+                side * side,
+                side,
+                lapackLength(side),
+                integersLength(side)
             };
             var parts = new MemorySegment[lengths.length];
             long from = 0;
@@ -135,8 +141,7 @@ final class GramFactors implements AutoCloseable {
         }
     }
 
-    private static void take(
-            Operands all, double tolerance, MemorySegment memory, AtomicInteger next, int[] kept) {
+    private static void take(Operands all, double tolerance, MemorySegment memory, AtomicInteger next, int[] kept) {
         Workspace workspace = Workspace.of(memory, all.rows(), all.cols());
         for (int k = next.getAndIncrement(); k < all.count(); k = next.getAndIncrement()) {
             kept[k] = factor(all, k, tolerance, workspace);
@@ -168,8 +173,8 @@ final class GramFactors implements AutoCloseable {
                 work.integers(),
                 3 + 5 * n);
         if (info != 0) {
-            throw new DeviceException.Fault("eigenvectors of matrix %d (%d x %d): dsyevd answered %d"
-                    .formatted(k, rows, cols, info));
+            throw new DeviceException.Fault(
+                    "eigenvectors of matrix %d (%d x %d): dsyevd answered %d".formatted(k, rows, cols, info));
         }
         double largest = work.w().getAtIndex(ValueLayout.JAVA_DOUBLE, n - 1);
         int dropped = 0; // eigenvalues ascend

@@ -37,7 +37,7 @@ final class ClusterAveraging implements Averaging {
         this.device = clients.device();
         this.monitor = monitor;
         this.run = run;
-        this.mostElements = mostElements > 0 ? mostElements : MeanBlock.MOST_ELEMENTS;
+        this.mostElements = mostElements > 0 ? mostElements : cluster.blockElements();
         memory = new HostMemory(device);
     }
 

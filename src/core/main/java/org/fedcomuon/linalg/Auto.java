@@ -11,9 +11,9 @@ import org.slf4j.LoggerFactory;
  * {@link GramNewtonSchulz} for large matrices at least twice as long as wide, {@link NewtonSchulz} otherwise. The
  * choice is in {@link Orthogonalizer.Plan#path} and in the log.
  *
- * <p>The choice depends on the shape alone, so it is the same everywhere. It is never {@link Exact}:
- * {@code fedcomuon bench exact-vs-ns} has no shape where that is faster than five steps, and it gives another factor
- * than these coefficients. To iterate until convergence, though, the exact one is faster from squares of side 512 on.
+ * <p>The choice depends on the shape alone, so it is the same everywhere. It is never {@link Exact}: {@code fedcomuon
+ * bench exact-vs-ns} has no shape where that is faster than five steps, and it gives another factor than these
+ * coefficients. To iterate until convergence, though, the exact one is faster from squares of side 512 on.
  *
  * @param precision of the products
  * @param products what multiplies large matrices

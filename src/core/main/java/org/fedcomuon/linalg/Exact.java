@@ -38,7 +38,8 @@ public record Exact(double tolerance) implements Orthogonalizer {
 
     public Exact {
         if (!(tolerance >= 0 && tolerance < 1)) {
-            throw new IllegalArgumentException("a tolerance of %s: from 0 to less than 1 is needed".formatted(tolerance));
+            throw new IllegalArgumentException(
+                    "a tolerance of %s: from 0 to less than 1 is needed".formatted(tolerance));
         }
     }
 
@@ -55,9 +56,8 @@ public record Exact(double tolerance) implements Orthogonalizer {
 
     @Override
     public Orthogonalizer.Plan plan(Device device, int count, int rows, int cols, ElementType type, ScaleRule scale) {
-        OptionalLong doubles = type == ElementType.FLOAT32
-                ? device.solver().factorWorkspace(count, rows, cols)
-                : OptionalLong.empty();
+        OptionalLong doubles =
+                type == ElementType.FLOAT32 ? device.solver().factorWorkspace(count, rows, cols) : OptionalLong.empty();
         return doubles.isPresent()
                 ? new Factors(device, count, rows, cols, scale, tolerance, doubles.getAsLong())
                 : new ExactSvd().plan(device, count, rows, cols, type, scale);

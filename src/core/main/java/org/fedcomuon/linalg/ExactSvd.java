@@ -13,9 +13,9 @@ import org.fedcomuon.device.Precision;
 
 /**
  * {@code U V^T} of the compact singular value decomposition, computed in the precision of the matrix: to compare with
- * {@link Exact}, for matrices of doubles, and for devices without eigenvectors. Directions whose singular value is zero, up to rounding,
- * are left out instead of being rotated anywhere: the result of a rank-deficient matrix has that rank, and zero gives
- * zero.
+ * {@link Exact}, for matrices of doubles, and for devices without eigenvectors. Directions whose singular value is
+ * zero, up to rounding, are left out instead of being rotated anywhere: the result of a rank-deficient matrix has that
+ * rank, and zero gives zero.
  */
 public record ExactSvd() implements Orthogonalizer {
     @Override

@@ -13,9 +13,8 @@ import org.fedcomuon.device.Precision;
 
 /**
  * Turns a matrix M into its orthogonal factor {@code U V^T}, the direction of a Muon step: {@link Exact} exactly,
- * {@link ExactSvd} by the SVD of a library, {@link NewtonSchulz} and {@link GramNewtonSchulz} by iteration, {@link Auto}
- * by whichever iteration suits the shape.
- * Immutable and thread-safe: threads and devices may share one.
+ * {@link ExactSvd} by the SVD of a library, {@link NewtonSchulz} and {@link GramNewtonSchulz} by iteration,
+ * {@link Auto} by whichever iteration suits the shape. Immutable and thread-safe: threads and devices may share one.
  *
  * <p>For example: {@snippet file="org/fedcomuon/SnippetsIT.java" region="orthogonalize"}
  */

@@ -27,6 +27,7 @@ class ExactIT {
     /** The largest error of an element. */
     private static final double MOST = 2e-6;
 
+    @SuppressWarnings("ArrayRecordComponent") // they are never compared
     private record Factors(float[] all, List<Integer> kept) {}
 
     private static Factors exact(int threads, int rows, int cols, float[]... matrices) {
@@ -75,8 +76,18 @@ class ExactIT {
 
     @ParameterizedTest
     @CsvSource({
-        "120,256,1e2", "120,256,1e4", "120,256,1e6", "256,120,1e6", "256,1024,1e2", "256,1024,1e4", "256,1024,1e6",
-        "1024,256,1e6", "64,64,1e2", "64,64,1e4", "64,64,1e6", "120,256,3e6"
+        "120,256,1e2",
+        "120,256,1e4",
+        "120,256,1e6",
+        "256,120,1e6",
+        "256,1024,1e2",
+        "256,1024,1e4",
+        "256,1024,1e6",
+        "1024,256,1e6",
+        "64,64,1e2",
+        "64,64,1e4",
+        "64,64,1e6",
+        "120,256,3e6"
     })
     void isTheFactorOfTheVeryMatrix(int rows, int cols, double condition) {
         float[] matrix = Spectrum.of(rows, cols, Spectrum.logarithmic(Math.min(rows, cols), 1, condition), 7)
@@ -97,7 +108,8 @@ class ExactIT {
     @Test
     void bitsDependNeitherOnThreadsNorOnTheOthersOfABatch() {
         float[][] matrices = IntStream.range(0, 7)
-                .mapToObj(k -> Spectrum.of(48, 80, Spectrum.logarithmic(48, 1, Math.pow(10, k)), k).floats())
+                .mapToObj(k -> Spectrum.of(48, 80, Spectrum.logarithmic(48, 1, Math.pow(10, k)), k)
+                        .floats())
                 .toArray(float[][]::new);
         Factors one = exact(1, 48, 80, matrices);
         for (int threads : new int[] {2, 3, 8}) {
@@ -141,7 +153,8 @@ class ExactIT {
         });
         float[] row = random(9, 1);
         Factors single = exact(1, 1, 9, row);
-        double norm = Math.sqrt(IntStream.range(0, 9).mapToDouble(i -> (double) row[i] * row[i]).sum());
+        double norm = Math.sqrt(
+                IntStream.range(0, 9).mapToDouble(i -> (double) row[i] * row[i]).sum());
         assertThat(single.kept()).containsExactly(1);
         for (int i = 0; i < 9; i++) {
             assertThat((double) single.all()[i]).isCloseTo(row[i] / norm, org.assertj.core.api.Assertions.within(1e-7));
@@ -191,8 +204,9 @@ class ExactIT {
         float[] bad = random(20, 1);
         bad[7] = Float.NaN;
         assertThatThrownBy(() -> exact(1, 4, 5, random(20, 2), bad))
-                .isInstanceOfSatisfying(DeviceException.NotFinite.class, e -> assertThat(e.position().client())
-                        .isEqualTo(1));
+                .isInstanceOfSatisfying(
+                        DeviceException.NotFinite.class,
+                        e -> assertThat(e.position().client()).isEqualTo(1));
     }
 
     @ParameterizedTest

@@ -195,7 +195,9 @@ class OrthogonalizersGpuIT {
     private static double[] orthogonalized(String name, Orthogonalizer how, int rows, int cols, float[][] matrices) {
         int size = rows * cols;
         try (Device device = TestDevices.open(name)) {
-            assumeTrue(!(how instanceof Exact || how instanceof ExactSvd) || TestDevices.decomposes(device), "no decompositions on " + name);
+            assumeTrue(
+                    !(how instanceof Exact || how instanceof ExactSvd) || TestDevices.decomposes(device),
+                    "no decompositions on " + name);
             try (Buffer m = device.allocate("M", ElementType.FLOAT32, (long) COUNT * size);
                     Orthogonalizer.Plan plan =
                             how.plan(device, COUNT, rows, cols, ElementType.FLOAT32, ScaleRule.NONE)) {

@@ -35,8 +35,7 @@ class MethodReferenceIT {
     private static final Muon SCHULZ = Muon.standard();
     private static final Muon SCALED =
             new Muon(new NewtonSchulz(Coefficients.jordan(5)), ScaleRule.RMS, Device.StepRule.PLAIN, 0.5);
-    private static final Muon EXACT_SCALED =
-            new Muon(new Exact(), ScaleRule.ASPECT, Device.StepRule.NORMALIZED, 0.25);
+    private static final Muon EXACT_SCALED = new Muon(new Exact(), ScaleRule.ASPECT, Device.StepRule.NORMALIZED, 0.25);
 
     private static Schedule value(double value) {
         return Schedule.constant(value);

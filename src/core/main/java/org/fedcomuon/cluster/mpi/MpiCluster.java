@@ -135,6 +135,12 @@ public final class MpiCluster implements Cluster {
         meeting = false;
     }
 
+    /** Nothing is computed while MPI reduces; so the sums of a block, 512 KiB, stay in the cache between the calls. */
+    @Override
+    public int blockElements() {
+        return 1 << 16;
+    }
+
     @Override
     public long exchangedBytes() {
         return exchangedBytes;
