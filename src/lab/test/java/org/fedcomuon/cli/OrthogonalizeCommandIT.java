@@ -72,7 +72,29 @@ class OrthogonalizeCommandIT {
         JsonNode json = JsonMapper.shared().readTree(result.out());
         assertThat(json.get("alignment").asDouble()).isCloseTo(1, within(1e-6));
         assertThat(json.get("orthogonality_error").asDouble()).isLessThan(1e-5);
-        assertThat(json.get("path").asString()).isEqualTo("gesdd");
+        assertThat(json.get("path").asString()).isEqualTo("eigenvectors of the Gram matrix in double precision");
+        CommandRun bySvd = CommandRun.of("orthogonalize", in, out, "--method", "exact-svd", "--json");
+        assertThat(JsonMapper.shared().readTree(bySvd.out()).get("path").asString())
+                .isEqualTo("gesdd");
+        assertThat(read(out, List.of(2L, 2L))).containsExactly(new float[] {0, -1, 1, 0}, within(1e-6f));
+    }
+
+    @Test
+    void directionsThatAreLeftOutAreShown() throws Exception {
+        Path in = write("in.npy", false, List.of(2L, 2L, 2L), 3, 4, 6, 8, 1, 0, 0, 1);
+        Path out = temporary.resolve("out.npy");
+        for (String method : List.of("exact", "exact-svd")) {
+            CommandRun result = CommandRun.of("orthogonalize", in, out, "--method", method, "--json");
+            assertThat(result.exitCode()).as(result.err()).isZero();
+            JsonNode json = JsonMapper.shared().readTree(result.out());
+            assertThat(json.get("directions").asInt()).isEqualTo(2);
+            assertThat(json.get("directions_kept").toString()).isEqualTo("[1,2]");
+        }
+        assertThat(CommandRun.of("orthogonalize", in, out, "--method", "exact").out())
+                .contains("directions kept 1 to 2 of 2");
+        assertThat(CommandRun.of("orthogonalize", in, out, "--method", "newton-schulz", "--json")
+                        .out())
+                .doesNotContain("directions");
     }
 
     @Test

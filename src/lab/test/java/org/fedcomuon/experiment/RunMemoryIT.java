@@ -10,6 +10,7 @@ import java.util.stream.Stream;
 import org.bytedeco.pytorch.Tensor;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.Devices;
+import org.fedcomuon.device.InstructionSet;
 import org.fedcomuon.method.ClientFault;
 import org.fedcomuon.method.Clients;
 import org.fedcomuon.model.Dropout;
@@ -86,7 +87,7 @@ class RunMemoryIT {
     private static void requireAllocated(Configuration c) {
         Problem problem = Problem.of(NETWORK.layout(), 1, CLIENTS, k -> new Nobody());
         RunMemory memory = RunMemory.of(c, NETWORK, CLIENTS, 1, 1, 1, 0);
-        try (Device device = Devices.open("cpu:0");
+        try (Device device = Devices.open("cpu:0", 1, InstructionSet.AUTO);
                 var clients = new Clients(
                         device,
                         problem,
