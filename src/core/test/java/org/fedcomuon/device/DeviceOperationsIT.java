@@ -33,7 +33,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  */
 @GpuSuite
 @ParameterizedClass
-@MethodSource("org.fedcomuon.testing.TestDevices#names")
+@MethodSource("org.fedcomuon.testing.TestDevices#kinds")
 class DeviceOperationsIT {
     private static final long SEED = Long.getLong("tests.seed", System.nanoTime());
     private static final int[] SIZES = {1, 7, 63, 64, 65, 1000};

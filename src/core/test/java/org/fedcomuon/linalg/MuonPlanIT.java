@@ -28,7 +28,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** A model's matrices together give what each gives alone, for all clients and for some. */
 @GpuSuite
 @ParameterizedClass
-@MethodSource("org.fedcomuon.testing.TestDevices#names")
+@MethodSource("org.fedcomuon.testing.TestDevices#kinds")
 class MuonPlanIT {
     @Parameter
     private String name;

@@ -35,7 +35,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** Every orthogonalizer on matrices whose singular values and polar factor are known. */
 @GpuSuite
 @ParameterizedClass
-@MethodSource("org.fedcomuon.testing.TestDevices#names")
+@MethodSource("org.fedcomuon.testing.TestDevices#kinds")
 class OrthogonalizerIT {
     @Parameter
     private String name;
