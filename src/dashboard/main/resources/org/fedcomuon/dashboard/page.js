@@ -456,7 +456,7 @@
     text('connection', words);
   }
 
-  const AGAIN = 10; // seconds between two attempts where there was no room
+  const AGAIN = 5; // seconds between two attempts where there was no room
 
   function listen() {
     const events = new EventSource('events' + location.search);

@@ -32,8 +32,10 @@ class FileDescriptorsIT {
         public static void main(String[] arguments) throws Exception {
             var files = new ArrayList<FileInputStream>();
             try (Dashboard dashboard = Dashboard.builder().open()) {
+                System.out.println(dashboard.uri());
+                System.in.read(); // until the page has been loaded, and with it the classes that it needs
                 open(files, Integer.MAX_VALUE);
-                System.out.println("full " + dashboard.uri());
+                System.out.println("full");
                 System.in.read();
                 Thread server = Thread.getAllStackTraces().keySet().stream()
                         .filter(thread -> thread.getName().startsWith("dashboard-"))
@@ -83,22 +85,22 @@ class FileDescriptorsIT {
                 .start();
         try (var said = child.inputReader();
                 var go = child.outputWriter()) {
-            URI page = URI.create(said.readLine().replace("full ", ""));
-            try (var waiting = new Socket(InetAddress.getLoopbackAddress(), page.getPort())) {
+            int port = URI.create(said.readLine()).getPort();
+            try (var before = new Socket(InetAddress.getLoopbackAddress(), port)) {
+                assertThat(health(before)).startsWith("HTTP/1.1 200 OK");
+            }
+            go.write("\n");
+            go.flush();
+            assertThat(said.readLine()).isEqualTo("full");
+            try (var waiting = new Socket(InetAddress.getLoopbackAddress(), port)) {
                 go.write("\n");
                 go.flush();
                 String[] figures = said.readLine().split(" ");
                 assertThat(Integer.parseInt(figures[1]))
                         .as("milliseconds of a second in which nothing can be accepted")
                         .isLessThan(300);
-                assertThat(figures[3]).isEqualTo("true");
-                waiting.getOutputStream()
-                        .write("GET /health HTTP/1.1\r\nHost: localhost:%d\r\n\r\n"
-                                .formatted(page.getPort())
-                                .getBytes(StandardCharsets.US_ASCII));
-                assertThat(new String(
-                                waiting.getInputStream().readAllBytes(), StandardCharsets.US_ASCII))
-                        .startsWith("HTTP/1.1 200 OK");
+                assertThat(figures[3]).as("whether the page is open").isEqualTo("true");
+                assertThat(health(waiting)).startsWith("HTTP/1.1 200 OK");
             }
             go.write("\n");
             go.flush();
@@ -107,5 +109,13 @@ class FileDescriptorsIT {
         } finally {
             child.destroyForcibly();
         }
+    }
+
+    private static String health(Socket socket) throws IOException {
+        socket.getOutputStream()
+                .write("GET /health HTTP/1.1\r\nHost: localhost:%d\r\n\r\n"
+                        .formatted(socket.getPort())
+                        .getBytes(StandardCharsets.US_ASCII));
+        return new String(socket.getInputStream().readAllBytes(), StandardCharsets.US_ASCII);
     }
 }

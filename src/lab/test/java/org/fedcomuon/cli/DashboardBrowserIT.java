@@ -25,7 +25,7 @@ class DashboardBrowserIT {
     private static final String LEFT = "\uE012"; // WebDriver's name of the key
 
     /** What the page shows of the waiting. */
-    private static final String WAITING = "return document.getElementById('waiting').innerText";
+    private static final String WAITING = "const at = document.getElementById('waiting'); return at.checkVisibility() ? at.innerText : ''";
 
     private static final String POINTS =
             "return (document.querySelector('#curves g:not(.band) .line')?.getAttribute('d') ?? '').split('L').length";

@@ -3,6 +3,7 @@ package org.fedcomuon.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.HttpURLConnection;
 import java.net.URI;
 import java.nio.file.Files;
@@ -19,6 +20,7 @@ import org.fedcomuon.testing.SoakReport;
 import org.fedcomuon.testing.TrainProcess;
 import org.fedcomuon.testing.Visitors;
 import org.fedcomuon.testing.Visitors.Kind;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -32,62 +34,89 @@ class TrainVisitorsIT {
     /** What a run with visitors may take more when all have been there: the JVM's own tables and its young objects. */
     private static final long MORE_KIB = 16 << 10;
 
+    private static final int ITERATIONS = 10;
+
+    @TempDir
+    private static Path directory;
+
+    private static String alone = "";
+
     @TempDir
     private Path temporary;
 
-    /** A run, with so many file descriptors; the page tells when it has begun. */
-    private Process train(Path out, Path log, List<String> options, int iterations, String... more)
-            throws IOException {
-        var arguments = new ArrayList<>(TrainDashboardIT.longRun(out));
-        arguments.set(arguments.indexOf("--iterations") + 1, Integer.toString(iterations));
-        arguments.remove("--dashboard");
+    @BeforeAll
+    static void trainAlone() throws Exception {
+        alone = alone(directory, ITERATIONS);
+    }
+
+    private static List<String> arguments(Path out, int iterations) {
+        return new ArrayList<>(List.of(
+                "mnist-robust",
+                "--iterations",
+                Integer.toString(iterations),
+                "--set",
+                "largest=200",
+                "--set",
+                "evaluateEvery=5",
+                "--checkpoint-every",
+                "1",
+                "--threads",
+                "1",
+                "--out",
+                out.toString(),
+                "--quiet"));
+    }
+
+    /** A run with a page, and with so many file descriptors. */
+    private static Process train(Path out, Path log, List<String> options, int iterations) throws IOException {
+        List<String> arguments = arguments(out, iterations);
         arguments.addFirst("train");
-        arguments.addAll(List.of(more));
+        arguments.add("--dashboard");
         var command = new ArrayList<>(
                 List.of("bash", "-c", "ulimit -n %d; exec \"$@\"".formatted(MOST_OPEN_FILES), "bash"));
         command.addAll(ChildJvm.command(options, "org.fedcomuon.cli.Main", arguments));
         return TrainProcess.start(log, command);
     }
 
-    private String alone(List<String> options, int iterations) throws Exception {
-        Path out = temporary.resolve("alone");
-        Path log = temporary.resolve("alone.log");
-        assertThat(TrainProcess.end(train(out, log, options, iterations)))
-                .as(Files.readString(log))
-                .isZero();
+    /** The weights of the same run, with neither a page nor limits. */
+    private static String alone(Path directory, int iterations) throws Exception {
+        Path out = directory.resolve("alone");
+        List<String> arguments = arguments(out, iterations);
+        arguments.addFirst("train");
+        CommandRun run = CommandRun.of(arguments.toArray());
+        assertThat(run.exitCode()).as(run.err()).isZero();
         return TrainProcess.sha256(out);
     }
 
-    private void withVisitors(List<String> options, int iterations, Kind kind, int count) throws Exception {
+    /** All come before the first step, and some more every second. */
+    private void withVisitors(List<String> options, Kind kind, int count) throws Exception {
         Path out = temporary.resolve("run");
         Path log = temporary.resolve("log");
-        Process train = train(out, log, options, iterations, "--dashboard");
-        try {
-            URI page = TrainDashboardIT.page(train, log);
-            try (var visitors = new Visitors(page)) {
-                while (train.isAlive()) {
-                    visitors.come(kind, count - visitors.staying());
-                    visitors.goOn();
-                    Thread.sleep(100);
-                }
-            } catch (IOException e) {
-                assertThat(train.waitFor(1, TimeUnit.SECONDS)).as("%s", e).isTrue(); // the run and its page have ended
+        Process train = train(out, log, options, ITERATIONS);
+        try (var visitors = new Visitors(TrainDashboardIT.page(train, log))) {
+            visitors.come(kind, count);
+            while (!train.waitFor(1, TimeUnit.SECONDS)) {
+                visitors.goOn();
+                visitors.come(kind, count / 20);
             }
-            assertThat(TrainProcess.end(train)).as(Files.readString(log)).isZero();
+        } catch (ConnectException e) {
+            // The run has ended, and its page.
         } finally {
+            train.waitFor(TrainProcess.PATIENCE_SECONDS, TimeUnit.SECONDS);
             train.destroyForcibly();
         }
-        assertThat(TrainProcess.sha256(out)).isEqualTo(alone(options, iterations));
+        assertThat(train.exitValue()).as(Files.readString(log)).isZero();
+        assertThat(TrainProcess.sha256(out)).isEqualTo(alone);
     }
 
     @Test
     void halfRequestsTakeNoFileOfTheRun() throws Exception {
-        withVisitors(List.of(), 30, Kind.HALF, 1100);
+        withVisitors(List.of(), Kind.HALF, 1100);
     }
 
     @Test
     void unfinishedHeadersTakeNoMemoryOfTheRun() throws Exception {
-        withVisitors(List.of("-Xmx256m"), 30, Kind.LARGE_HEADER, 600);
+        withVisitors(List.of("-Xmx256m"), Kind.LARGE_HEADER, 600);
     }
 
     private record Figures(long residentKib, long files) {
@@ -119,11 +148,11 @@ class TrainVisitorsIT {
     @Timeout(1200)
     void thousandsOfVisitorsLeaveARunAsItIs() throws Exception {
         int each = 320;
-        int iterations = 1500;
+        int iterations = 600;
         Path out = temporary.resolve("run");
         Path log = temporary.resolve("log");
         List<String> options = List.of("-Xmx256m", "-XX:+UseSerialGC");
-        Process train = train(out, log, options, iterations, "--dashboard");
+        Process train = train(out, log, options, iterations);
         var figures = new ArrayList<Figures>();
         int came = 0;
         try {
@@ -157,7 +186,7 @@ class TrainVisitorsIT {
         Figures after = figures.getLast();
         assertThat(after.residentKib).isLessThan(before.residentKib + MORE_KIB);
         assertThat(after.files).isLessThanOrEqualTo(before.files + 2);
-        assertThat(TrainProcess.sha256(out)).isEqualTo(alone(options, iterations));
+        assertThat(TrainProcess.sha256(out)).isEqualTo(alone(temporary, iterations));
         SoakReport.row(
                 SoakReport.Table.VISITORS,
                 "train mnist-robust, 256 MiB of heap, 1024 file descriptors",
