@@ -30,11 +30,12 @@ import org.junit.jupiter.api.io.TempDir;
 @Slow
 class TrainVisitorsIT {
     private static final int MOST_OPEN_FILES = 1024;
+    private static final int TOO_FEW_OPEN_FILES = 100;
 
     /** What a run with visitors may take more when all have been there: the JVM's own tables and its young objects. */
     private static final long MORE_KIB = 16 << 10;
 
-    private static final int ITERATIONS = 10;
+    private static final int ITERATIONS = 5;
 
     @TempDir
     private static Path directory;
@@ -68,12 +69,13 @@ class TrainVisitorsIT {
     }
 
     /** A run with a page, and with so many file descriptors. */
-    private static Process train(Path out, Path log, List<String> options, int iterations) throws IOException {
+    private static Process train(Path out, Path log, int openFiles, List<String> options, int iterations)
+            throws IOException {
         List<String> arguments = arguments(out, iterations);
         arguments.addFirst("train");
         arguments.add("--dashboard");
-        var command = new ArrayList<>(
-                List.of("bash", "-c", "ulimit -n %d; exec \"$@\"".formatted(MOST_OPEN_FILES), "bash"));
+        var command =
+                new ArrayList<>(List.of("bash", "-c", "ulimit -n %d; exec \"$@\"".formatted(openFiles), "bash"));
         command.addAll(ChildJvm.command(options, "org.fedcomuon.cli.Main", arguments));
         return TrainProcess.start(log, command);
     }
@@ -92,7 +94,7 @@ class TrainVisitorsIT {
     private void withVisitors(List<String> options, Kind kind, int count) throws Exception {
         Path out = temporary.resolve("run");
         Path log = temporary.resolve("log");
-        Process train = train(out, log, options, ITERATIONS);
+        Process train = train(out, log, MOST_OPEN_FILES, options, ITERATIONS);
         try (var visitors = new Visitors(TrainDashboardIT.page(train, log))) {
             visitors.come(kind, count);
             while (!train.waitFor(1, TimeUnit.SECONDS)) {
@@ -117,6 +119,20 @@ class TrainVisitorsIT {
     @Test
     void unfinishedHeadersTakeNoMemoryOfTheRun() throws Exception {
         withVisitors(List.of("-Xmx256m"), Kind.LARGE_HEADER, 600);
+    }
+
+    @Test
+    void aRunThatCouldNotKeepEnoughFilesIsRefused() throws Exception {
+        Path out = temporary.resolve("never");
+        Path log = temporary.resolve("log");
+        assertThat(TrainProcess.end(train(out, log, TOO_FEW_OPEN_FILES, List.of(), ITERATIONS)))
+                .as(Files.readString(log))
+                .isEqualTo(2);
+        assertThat(Files.readAllLines(log))
+                .singleElement()
+                .asString()
+                .contains("--dashboard", "file descriptors are left", "ulimit -n");
+        assertThat(out).doesNotExist();
     }
 
     private record Figures(long residentKib, long files) {
@@ -152,7 +168,7 @@ class TrainVisitorsIT {
         Path out = temporary.resolve("run");
         Path log = temporary.resolve("log");
         List<String> options = List.of("-Xmx256m", "-XX:+UseSerialGC");
-        Process train = train(out, log, options, iterations);
+        Process train = train(out, log, MOST_OPEN_FILES, options, iterations);
         var figures = new ArrayList<Figures>();
         int came = 0;
         try {
