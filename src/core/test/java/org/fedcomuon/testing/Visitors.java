@@ -1,11 +1,12 @@
 package org.fedcomuon.testing;
 
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.InetSocketAddress;
-import java.net.SocketTimeoutException;
 import java.net.StandardSocketOptions;
 import java.net.URI;
 import java.nio.ByteBuffer;
+import java.nio.channels.NoConnectionPendingException;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -13,7 +14,6 @@ import java.util.List;
 
 /** Visitors of a page who want no page, but its connections, memory and time. Not thread-safe. */
 public final class Visitors implements AutoCloseable {
-    private static final int PATIENCE_MILLIS = 2000;
     private static final int LARGE = 370_000; // less than the 380 KiB that the JDK's own server takes
     private static final int LITTLE = 4 << 10;
 
@@ -41,30 +41,26 @@ public final class Visitors implements AutoCloseable {
 
     private final InetSocketAddress page;
     private final List<Visitor> visitors = new ArrayList<>();
-    private boolean refused;
 
     public Visitors(URI page) {
         this.page = new InetSocketAddress(page.getHost(), page.getPort());
     }
 
-    /** Connects so many, and begins. They stay until the page closes them, or this is closed. */
+    /** Lets so many come. They stay until the page closes their connections, or this is closed. */
     public void come(Kind kind, int count) throws IOException {
-        for (int i = 0; i < count && !refused; i++) {
+        ByteBuffer text = ByteBuffer.wrap(text(kind).getBytes(StandardCharsets.US_ASCII));
+        for (int i = 0; i < count; i++) {
             SocketChannel channel = SocketChannel.open();
+            channel.setOption(StandardSocketOptions.SO_RCVBUF, LITTLE);
+            channel.configureBlocking(false);
+            visitors.add(new Visitor(kind, channel, text.duplicate()));
             try {
-                channel.setOption(StandardSocketOptions.SO_RCVBUF, LITTLE);
-                channel.socket().connect(page, PATIENCE_MILLIS);
-                channel.configureBlocking(false);
-            } catch (SocketTimeoutException e) {
-                refused = true; // and the next ones would be as well
-                channel.close();
-                return;
-            }
-            var visitor = new Visitor(kind, channel, ByteBuffer.wrap(text(kind).getBytes(StandardCharsets.US_ASCII)));
-            if (goOn(visitor)) {
-                visitors.add(visitor);
+                channel.connect(page);
+            } catch (ConnectException e) {
+                // It is gone when it is to go on.
             }
         }
+        goOn();
     }
 
     private String text(Kind kind) {
@@ -81,7 +77,7 @@ public final class Visitors implements AutoCloseable {
         };
     }
 
-    /** Lets all go on: who is sending sends more. Those that have been closed are gone. */
+    /** Lets all go on: who is connecting or sending does more of it. Those whose connection was closed are gone. */
     public void goOn() throws IOException {
         for (Visitor visitor : List.copyOf(visitors)) {
             if (!goOn(visitor)) {
@@ -93,6 +89,9 @@ public final class Visitors implements AutoCloseable {
 
     private static boolean goOn(Visitor visitor) throws IOException {
         try {
+            if (!visitor.channel.finishConnect()) {
+                return true;
+            }
             ByteBuffer rest = visitor.rest;
             if (visitor.kind == Kind.DRIP && rest.hasRemaining()) {
                 rest.position(rest.position() + visitor.channel.write(rest.slice(rest.position(), 1)));
@@ -106,9 +105,9 @@ public final class Visitors implements AutoCloseable {
             }
             boolean reads = visitor.kind != Kind.UNREAD_ANSWER && visitor.kind != Kind.UNREAD_EVENTS;
             return !reads || visitor.channel.read(ByteBuffer.allocate(LITTLE)) >= 0;
-        } catch (IOException e) {
+        } catch (IOException | NoConnectionPendingException e) {
             visitor.channel.close();
-            return false; // The page has closed it.
+            return false; // The page has closed it, or there is none any more.
         }
     }
 

@@ -84,8 +84,9 @@ class DashboardLimitsTest {
     private static byte[] all(InputStream in) {
         var bytes = new ByteArrayOutputStream();
         try {
-            for (int next = in.read(); next >= 0; next = in.read()) {
-                bytes.write(next);
+            byte[] some = new byte[8 << 10];
+            for (int count = in.read(some); count >= 0; count = in.read(some)) {
+                bytes.write(some, 0, count);
             }
         } catch (IOException e) {
             // It was reset.
@@ -142,7 +143,7 @@ class DashboardLimitsTest {
         try (Dashboard dashboard = large(limits(10, 64 << 20)).open();
                 Socket socket = socket(dashboard)) {
             send(socket, request(dashboard, "/history"));
-            Thread.sleep(SHORT.multipliedBy(4));
+            Thread.sleep(SHORT.multipliedBy(3));
             String text = new String(all(socket.getInputStream()), StandardCharsets.UTF_8);
             assertThat(text).startsWith("HTTP/1.1 200 OK");
             int whole = Integer.parseInt(text.replaceFirst("(?s).*?Content-Length: ([0-9]+).*", "$1"));
@@ -155,7 +156,7 @@ class DashboardLimitsTest {
         try (Dashboard dashboard = page(limits(10, 1 << 20)).open();
                 Events events = Events.open(dashboard.uri(), "")) {
             assertThat(events.next().name()).isEqualTo("history");
-            Thread.sleep(SHORT.multipliedBy(4));
+            Thread.sleep(SHORT.multipliedBy(3));
             dashboard.onWarning("later");
             assertThat(events.next().data().get("warnings").toString()).contains("later");
         }
