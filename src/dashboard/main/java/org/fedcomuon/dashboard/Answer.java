@@ -63,7 +63,8 @@ record Answer(int status, Map<String, String> headers, byte[] body, Optional<Sub
         head.append("HTTP/1.1 %d %s\r\n".formatted(status, REASONS.getOrDefault(status, "Unknown")));
         head.append("Date: %s\r\n"
                 .formatted(DateTimeFormatter.RFC_1123_DATE_TIME.format(ZonedDateTime.now(ZoneOffset.UTC))));
-        headers.forEach((name, value) -> head.append(name).append(": ").append(value).append("\r\n"));
+        headers.forEach(
+                (name, value) -> head.append(name).append(": ").append(value).append("\r\n"));
         if (events.isEmpty()) {
             head.append("Content-Length: %d\r\n".formatted(body.length));
         }

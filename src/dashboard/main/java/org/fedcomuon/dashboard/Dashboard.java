@@ -35,8 +35,8 @@ import org.slf4j.LoggerFactory;
  * it, unless it is {@linkplain Builder#host bound to another address} and protected by a token. It is served until
  * {@link #close}, also after the run.
  *
- * <p>What visitors take of the process is limited: connections and their file descriptors, memory and time. A failure in
- * the dashboard itself, even an {@link OutOfMemoryError}, is logged and ends the page, never the run. Thread-safe.
+ * <p>What visitors take of the process is limited: connections and their file descriptors, memory and time. A failure
+ * in the dashboard itself, even an {@link OutOfMemoryError}, is logged and ends the page, never the run. Thread-safe.
  */
 public final class Dashboard implements Listener, AutoCloseable {
     /** The least number of characters of a token, so that it cannot be guessed. */
@@ -258,8 +258,8 @@ public final class Dashboard implements Listener, AutoCloseable {
          * Opens the server; from now on the page can be loaded.
          *
          * @throws IllegalArgumentException when a value is impossible; the message names it
-         * @throws UncheckedIOException when the port is taken, the address not of this machine, or too few file descriptors
-         *     are left for a run and a page
+         * @throws UncheckedIOException when the port is taken, the address not of this machine, or too few file
+         *     descriptors are left for a run and a page
          */
         public Dashboard open() {
             if (port < 0 || port > 65_535) {

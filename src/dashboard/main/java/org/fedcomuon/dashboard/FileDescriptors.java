@@ -4,7 +4,8 @@ import com.sun.management.UnixOperatingSystemMXBean;
 import java.lang.management.ManagementFactory;
 
 /**
- * The file descriptors of this process: a connection takes one, and without one a run cannot open its files. Thread-safe.
+ * The file descriptors of this process: a connection takes one, and without one a run cannot open its files.
+ * Thread-safe.
  */
 final class FileDescriptors {
     /** What a run keeps in any case: libraries, data, checkpoints, its metrics. */

@@ -14,6 +14,6 @@ import java.time.Duration;
  */
 record Limits(
         int connections, int requestBytes, long waitingBytes, Duration request, Duration answer, Duration parting) {
-    static final Limits USUAL = new Limits(
-            128, 16 << 10, 4L << 20, Duration.ofSeconds(10), Duration.ofSeconds(30), Duration.ofSeconds(2));
+    static final Limits USUAL =
+            new Limits(128, 16 << 10, 4L << 20, Duration.ofSeconds(10), Duration.ofSeconds(30), Duration.ofSeconds(2));
 }

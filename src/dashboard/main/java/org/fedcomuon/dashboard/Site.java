@@ -81,8 +81,7 @@ final class Site {
         }
         return switch (path) {
             case "/" -> Answer.of(200, Answer.HTML, broadcast.document(page));
-            case "/charts" ->
-                room ? Answer.of(200, Answer.HTML, broadcast.charts(choices(request.uri()))) : busy(BUSY);
+            case "/charts" -> room ? Answer.of(200, Answer.HTML, broadcast.charts(choices(request.uri()))) : busy(BUSY);
             case "/events" -> events(request);
             case "/history" -> room ? Answer.of(200, Answer.JSON, broadcast.whole()) : busy(BUSY);
             case "/health" -> Answer.of(200, Answer.JSON, broadcast.health());

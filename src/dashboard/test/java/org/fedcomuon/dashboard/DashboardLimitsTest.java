@@ -104,7 +104,8 @@ class DashboardLimitsTest {
 
     private static Start start(int clients) {
         List<Integer> all = IntStream.range(0, clients).boxed().toList();
-        return new Start("trial", "fedcomuon", 7, 0, 100, 5, 42, 0, clients, clients, 0, List.of("cpu:0"), List.of(all));
+        return new Start(
+                "trial", "fedcomuon", 7, 0, 100, 5, 42, 0, clients, clients, 0, List.of("cpu:0"), List.of(all));
     }
 
     @Test
@@ -179,8 +180,7 @@ class DashboardLimitsTest {
     @Test
     void manyConnectionsLeaveRoomForAVisitor() throws Exception {
         try (Dashboard dashboard = Dashboard.builder()
-                        .limits(new Limits(
-                                8, 16 << 10, 1 << 20, Duration.ofMinutes(1), Duration.ofMinutes(1), SHORT))
+                        .limits(new Limits(8, 16 << 10, 1 << 20, Duration.ofMinutes(1), Duration.ofMinutes(1), SHORT))
                         .open();
                 var visitors = new Visitors(dashboard.uri())) {
             visitors.come(Visitors.Kind.HALF, 100);
@@ -195,8 +195,8 @@ class DashboardLimitsTest {
 
     @Test
     void answersThatNobodyReadsLeaveMemory() throws Exception {
-        try (Dashboard dashboard = large(new Limits(
-                                50, 16 << 10, 4 << 20, Duration.ofMinutes(1), Duration.ofMinutes(1), SHORT))
+        try (Dashboard dashboard = large(
+                                new Limits(50, 16 << 10, 4 << 20, Duration.ofMinutes(1), Duration.ofMinutes(1), SHORT))
                         .open();
                 var visitors = new Visitors(dashboard.uri())) {
             visitors.come(Visitors.Kind.UNREAD_ANSWER, 5);

@@ -22,8 +22,33 @@ class RequestTest {
             "GET /charts?log=rounds&order=loss HTTP/1.1\r\nHost: localhost:8080\r\nAccept: */*\r\nCookie: a=b; c=d\r\n\r\n";
 
     private static final List<String> PIECES = List.of(
-            "\r\n", "\n", "\r", ":", ": ", " ", "\t", "\u0000", "\u00ff", "%", "%zz", "?", "#", "/", "//", "\\", "[", "]",
-            "http://a:b@c:d/", "HTTP/1.1", "HTTP/9.9", "GET ", "Host: localhost", "Host", ";", "\"", "..");
+            "\r\n",
+            "\n",
+            "\r",
+            ":",
+            ": ",
+            " ",
+            "\t",
+            "\u0000",
+            "\u00ff",
+            "%",
+            "%zz",
+            "?",
+            "#",
+            "/",
+            "//",
+            "\\",
+            "[",
+            "]",
+            "http://a:b@c:d/",
+            "HTTP/1.1",
+            "HTTP/9.9",
+            "GET ",
+            "Host: localhost",
+            "Host",
+            ";",
+            "\"",
+            "..");
 
     private static final class Refusal extends Exception {
         private static final long serialVersionUID = 1L;

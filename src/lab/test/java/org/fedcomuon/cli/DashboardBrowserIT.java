@@ -25,7 +25,8 @@ class DashboardBrowserIT {
     private static final String LEFT = "\uE012"; // WebDriver's name of the key
 
     /** What the page shows of the waiting. */
-    private static final String WAITING = "const at = document.getElementById('waiting'); return at.checkVisibility() ? at.innerText : ''";
+    private static final String WAITING =
+            "const at = document.getElementById('waiting'); return at.checkVisibility() ? at.innerText : ''";
 
     private static final String POINTS =
             "return (document.querySelector('#curves g:not(.band) .line')?.getAttribute('d') ?? '').split('L').length";
@@ -114,7 +115,8 @@ class DashboardBrowserIT {
             browser.show("light", 1280);
             browser.screenshot(Path.of(target, "dashboard-waiting.png"));
             browser.show("light", 400);
-            assertThat(browser.run("return document.documentElement.scrollWidth").asInt())
+            assertThat(browser.run("return document.documentElement.scrollWidth")
+                            .asInt())
                     .isLessThanOrEqualTo(400);
             browser.screenshot(Path.of(target, "dashboard-waiting-narrow.png"));
             dashboard.onStep(1);

@@ -74,8 +74,7 @@ class TrainVisitorsIT {
         List<String> arguments = arguments(out, iterations);
         arguments.addFirst("train");
         arguments.add("--dashboard");
-        var command =
-                new ArrayList<>(List.of("bash", "-c", "ulimit -n %d; exec \"$@\"".formatted(openFiles), "bash"));
+        var command = new ArrayList<>(List.of("bash", "-c", "ulimit -n %d; exec \"$@\"".formatted(openFiles), "bash"));
         command.addAll(ChildJvm.command(options, "org.fedcomuon.cli.Main", arguments));
         return TrainProcess.start(log, command);
     }
@@ -190,7 +189,9 @@ class TrainVisitorsIT {
                 Thread.sleep(TimeUnit.SECONDS.toMillis(3)); // all have been noticed to be gone
                 figures.add(Figures.of(train));
             }
-            assertThat(train.isAlive()).as("the run goes on while there are visitors").isTrue();
+            assertThat(train.isAlive())
+                    .as("the run goes on while there are visitors")
+                    .isTrue();
             assertThat(train.waitFor(10, TimeUnit.MINUTES)).isTrue();
             assertThat(train.exitValue()).as(Files.readString(log)).isZero();
         } finally {
