@@ -116,11 +116,16 @@ public final class Visitors implements AutoCloseable {
         return visitors.size();
     }
 
-    @Override
-    public void close() throws IOException {
+    /** All leave at once. */
+    public void leave() throws IOException {
         for (Visitor visitor : visitors) {
             visitor.channel.close();
         }
         visitors.clear();
+    }
+
+    @Override
+    public void close() throws IOException {
+        leave();
     }
 }

@@ -29,7 +29,7 @@ final class FileDescriptors {
 
     /** How many of those that are left connections may have: half at most, so that a run always finds some. */
     static int share(long left) {
-        return (int) Math.clamp(left - Math.max(LEAST_RESERVE, left / 2), 0, Integer.MAX_VALUE);
+        return Math.clamp(left - Math.max(LEAST_RESERVE, left / 2), 0, Integer.MAX_VALUE);
     }
 
     /** Why there can be no page; empty if there can. */

@@ -204,7 +204,7 @@ class DashboardLimitsTest {
             assertThat(status(dashboard, "charts")).isEqualTo(503);
             assertThat(status(dashboard, "")).isEqualTo(200);
             try (Events events = Events.open(dashboard.uri(), "")) { // it waits
-                visitors.close();
+                visitors.leave();
                 assertThat(events.next().name()).isEqualTo("history");
             }
             assertThat(status(dashboard, "history")).isEqualTo(200);
