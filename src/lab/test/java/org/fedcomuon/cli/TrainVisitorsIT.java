@@ -50,28 +50,10 @@ class TrainVisitorsIT {
         alone = alone(directory, ITERATIONS);
     }
 
-    private static List<String> arguments(Path out, int iterations) {
-        return new ArrayList<>(List.of(
-                "mnist-robust",
-                "--iterations",
-                Integer.toString(iterations),
-                "--set",
-                "largest=200",
-                "--set",
-                "evaluateEvery=5",
-                "--checkpoint-every",
-                "1",
-                "--threads",
-                "1",
-                "--out",
-                out.toString(),
-                "--quiet"));
-    }
-
     /** A run with a page, and with so many file descriptors. */
     private static Process train(Path out, Path log, int openFiles, List<String> options, int iterations)
             throws IOException {
-        List<String> arguments = arguments(out, iterations);
+        List<String> arguments = TrainDashboardIT.run(out, iterations);
         arguments.addFirst("train");
         arguments.add("--dashboard");
         var command = new ArrayList<>(List.of("bash", "-c", "ulimit -n %d; exec \"$@\"".formatted(openFiles), "bash"));
@@ -82,7 +64,7 @@ class TrainVisitorsIT {
     /** The weights of the same run, with neither a page nor limits. */
     private static String alone(Path directory, int iterations) throws Exception {
         Path out = directory.resolve("alone");
-        List<String> arguments = arguments(out, iterations);
+        List<String> arguments = TrainDashboardIT.run(out, iterations);
         arguments.addFirst("train");
         CommandRun run = CommandRun.of(arguments.toArray());
         assertThat(run.exitCode()).as(run.err()).isZero();
