@@ -1,7 +1,7 @@
 /** A live page about a federation, served by the process that runs it. */
 @SuppressWarnings("module") // the reports lie above, and are not there when it is compiled
 module org.fedcomuon.dashboard {
-    requires jdk.httpserver;
+    requires jdk.management;
     requires transitive org.fedcomuon.core;
     requires static org.jspecify;
     requires org.slf4j;

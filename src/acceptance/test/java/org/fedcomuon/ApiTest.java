@@ -60,7 +60,7 @@ class ApiTest {
 
     /** Arrays that are never written to after their class is initialized, and that nobody else sees. */
     private static final Set<String> TABLES = Set.of(
-            "org.fedcomuon.dashboard.Subscriber.ALIVE",
+            "org.fedcomuon.dashboard.Server.ALIVE",
             "org.fedcomuon.data.ImageSet.INTENSITIES",
             "org.fedcomuon.format.Npy.MAGIC");
 

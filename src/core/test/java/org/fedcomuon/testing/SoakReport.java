@@ -25,7 +25,14 @@ public final class SoakReport {
                 "open files",
                 "device memory left at the end",
                 "client faults"),
-        FEDERATIONS("device", "rounds", "federations at once", "bit-identical to running alone");
+        FEDERATIONS("device", "rounds", "federations at once", "bit-identical to running alone"),
+        VISITORS(
+                "run",
+                "hostile connections",
+                "RSS after half of them",
+                "RSS after all",
+                "open files after half and all",
+                "bit-identical to running alone");
 
         private final String header;
         private final int columns;

@@ -1,6 +1,6 @@
 package org.fedcomuon.dashboard;
 
-import java.util.ArrayDeque;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -10,14 +10,16 @@ import tools.jackson.databind.json.JsonMapper;
 
 /**
  * Sends a history to its subscribers: first all of it, then what is new, in the same order to each. Events are
- * numbered, so that a browser that reconnects receives exactly what it has missed. Thread-safe.
+ * numbered, so that a browser that reconnects receives exactly what it has missed. They are kept once for all
+ * subscribers, and only the newest: who is further behind has lost. Confined to the thread of the server, but for
+ * {@link #subscribers}.
  */
 final class Broadcast {
     static final int MOST_SUBSCRIBERS = 32;
-    /** Limits of the events kept for browsers that reconnect: their number and their characters. */
-    private static final int MOST_RECENT = Subscriber.MOST_WAITING - 4;
+    /** Limits of the events that are kept: 16 seconds at four updates per second, and their bytes. */
+    private static final int MOST_RECENT = 64;
 
-    private static final long MOST_RECENT_SIZE = 4L << 20;
+    private static final long MOST_RECENT_BYTES = 2L << 20;
     /** A running page is updated at least this often, because the time it shows goes on. */
     private static final long TICK = TimeUnit.SECONDS.toNanos(1);
     /** How long after the last subscriber left its reconnection is expected. */
@@ -29,47 +31,56 @@ final class Broadcast {
     private final String epoch;
 
     private final List<Subscriber> subscribers = new ArrayList<>();
-    private final ArrayDeque<Event> recent = new ArrayDeque<>();
-    private long recentSize;
+    private final List<Event> recent = new ArrayList<>();
+    private long recentBytes;
     private long number;
     private long published;
     private long missed = System.nanoTime() - PATIENCE; // when the last subscriber left
-    private boolean closed;
+    private volatile int count;
 
     Broadcast(History history, String epoch) {
         this.history = history;
         this.epoch = epoch;
     }
 
-    /** Sends what is new, if anything is and somebody is subscribed. */
-    synchronized void publish() {
+    /**
+     * Makes an event of what is new, if anything is and somebody is subscribed.
+     *
+     * @param room whether there is memory for a whole history, for those who have none yet; otherwise they wait
+     */
+    void publish(boolean room) {
         long now = System.nanoTime();
-        if (closed || (subscribers.isEmpty() && now - missed >= PATIENCE)) {
+        if (subscribers.isEmpty() && now - missed >= PATIENCE) {
             return;
         }
-        if (history.isChanged() || (history.isRunning() && now - published >= TICK)) {
-            send(history.take(false));
+        List<Subscriber> joining =
+                room ? subscribers.stream().filter(Subscriber::isJoining).toList() : List.of();
+        if (joining.isEmpty() && !history.isChanged() && !(history.isRunning() && now - published >= TICK)) {
+            return;
         }
+        History.Frame frame = history.take(!joining.isEmpty());
+        number++;
+        published = now;
+        Optional<Event> whole = frame.whole().map(all -> event("history", all));
+        keep(frame.more().map(more -> event("update", more)).or(() -> whole).orElseThrow());
+        joining.forEach(subscriber -> subscriber.begin(whole, number + 1));
     }
 
-    private void send(History.Frame frame) {
-        number++;
-        published = System.nanoTime();
-        Event event = frame.more()
-                .map(more -> event("update", more))
-                .orElseGet(() -> event("history", frame.whole().orElseThrow()));
+    private void keep(Event event) {
         recent.add(event);
-        recentSize += event.text().length();
-        while (recent.size() > MOST_RECENT || recentSize > MOST_RECENT_SIZE) {
-            recentSize -= recent.removeFirst().text().length();
+        recentBytes += event.bytes().length;
+        while (recent.size() > MOST_RECENT || (recentBytes > MOST_RECENT_BYTES && recent.size() > 1)) {
+            recentBytes -= recent.removeFirst().bytes().length;
         }
-        subscribers.removeIf(subscriber -> !subscriber.offer(event));
     }
 
     private Event event(String name, Map<String, Object> data) {
-        String text =
-                "id: %s-%d\nevent: %s\ndata: %s\n\n".formatted(epoch, number, name, json.writeValueAsString(data));
-        return new Event(number, text, false);
+        return new Event(
+                number,
+                "id: %s-%d\nevent: %s\ndata: %s\n\n"
+                        .formatted(epoch, number, name, json.writeValueAsString(data))
+                        .getBytes(StandardCharsets.UTF_8),
+                false);
     }
 
     /**
@@ -78,87 +89,88 @@ final class Broadcast {
      * @param last the id of the last event that it has received; empty for none
      * @return whether there was room
      */
-    synchronized boolean subscribe(Subscriber subscriber, String last) {
-        if (closed || subscribers.size() >= MOST_SUBSCRIBERS) {
+    boolean subscribe(Subscriber subscriber, String last) {
+        if (subscribers.size() >= MOST_SUBSCRIBERS) {
             return false;
         }
-        History.Frame frame = history.take(true);
-        send(frame);
-        Optional<List<Event>> since = since(last);
-        if (since.isPresent()) {
-            since.get().forEach(subscriber::offer);
-        } else {
-            subscriber.offer(event("history", frame.whole().orElseThrow()));
-        }
+        received(last).ifPresent(heard -> subscriber.begin(Optional.empty(), heard + 1));
         subscribers.add(subscriber);
+        count = subscribers.size();
         return true;
     }
 
-    /** The events after that one; empty if they are no longer kept. */
-    private Optional<List<Event>> since(String last) {
+    /** The number of an event that has been received, if all later ones are still kept. */
+    private Optional<Long> received(String last) {
         String prefix = epoch + "-";
         if (!last.startsWith(prefix) || !last.substring(prefix.length()).matches("[0-9]{1,18}")) {
             return Optional.empty();
         }
         long heard = Long.parseLong(last.substring(prefix.length()));
-        if (recent.isEmpty() || heard + 1 < recent.getFirst().number() || heard > number) {
-            return Optional.empty();
-        }
-        return Optional.of(
-                recent.stream().filter(event -> event.number() > heard).toList());
+        return heard + 1 < oldest() || heard > number ? Optional.empty() : Optional.of(heard);
     }
 
-    synchronized void unsubscribe(Subscriber subscriber) {
-        subscribers.remove(subscriber);
-        missed = System.nanoTime();
-        notifyAll();
+    /** The number of the oldest event that is kept, or else of the next one. */
+    private long oldest() {
+        return recent.isEmpty() ? number + 1 : recent.getFirst().number();
+    }
+
+    void unsubscribe(Subscriber subscriber) {
+        if (subscribers.remove(subscriber)) {
+            count = subscribers.size();
+            missed = System.nanoTime();
+        }
+    }
+
+    /** What a subscriber is to be sent now that it has been sent all before; empty if there is nothing new. */
+    Optional<Event> next(Subscriber subscriber) {
+        subscriber.advance();
+        Optional<Event> first = subscriber.takeFirst();
+        if (first.isPresent()) {
+            return first;
+        }
+        long index = subscriber.position() - oldest();
+        if (subscriber.isJoining() || index < 0 || index >= recent.size()) {
+            return Optional.empty();
+        }
+        subscriber.send();
+        return Optional.of(recent.get((int) index));
+    }
+
+    /** Whether a subscriber is so far behind that what it is being sent, or comes next, is not kept any more. */
+    boolean hasLost(Subscriber subscriber) {
+        return !subscriber.isJoining() && subscriber.position() < oldest();
     }
 
     /** The whole history as JSON. */
     byte[] whole() {
-        History.Frame frame;
-        synchronized (this) {
-            frame = history.take(true);
-            send(frame);
-        }
-        return json.writeValueAsBytes(frame.whole().orElseThrow());
+        return json.writeValueAsBytes(history.whole());
     }
 
-    String charts(Charts.Choices choices) {
-        return Charts.html(history.courses(), choices);
+    byte[] charts(Charts.Choices choices) {
+        return Charts.html(history.courses(), choices).getBytes(StandardCharsets.UTF_8);
     }
 
     byte[] health() {
         return json.writeValueAsBytes(history.health());
     }
 
-    synchronized int subscribers() {
-        return subscribers.size();
+    /** The document, in the state that the run is in. */
+    byte[] document(Page page) {
+        return page.html(history.title(), history.state());
     }
 
-    /** Sends the last event and waits up to {@code millis} until the subscribers have received it. */
-    synchronized void close(long millis) {
-        if (closed) {
-            return;
-        }
-        if (history.isChanged()) {
-            send(history.take(false));
-        }
-        closed = true;
+    /** The number of subscribers. Any thread may ask. */
+    int subscribers() {
+        return count;
+    }
+
+    /** Makes the last event. */
+    void end() {
+        publish(true);
+        number++;
         // It carries the charts, because the server no longer answers a request for them.
-        String data = json.writeValueAsString(Map.of("charts", charts(Charts.Choices.NONE)));
-        var last = new Event(0, "event: bye\ndata: %s\n\n".formatted(data), true);
-        subscribers.removeIf(subscriber -> !subscriber.offer(last));
-        long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
-        try {
-            for (long rest = millis; !subscribers.isEmpty() && rest > 0; ) {
-                wait(rest);
-                rest = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
-        subscribers.forEach(Subscriber::leave);
-        subscribers.clear();
+        String data = json.writeValueAsString(
+                Map.of("charts", new String(charts(Charts.Choices.NONE), StandardCharsets.UTF_8)));
+        keep(new Event(number, "event: bye\ndata: %s\n\n".formatted(data).getBytes(StandardCharsets.UTF_8), true));
     }
 }

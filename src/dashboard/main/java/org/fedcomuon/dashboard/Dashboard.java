@@ -1,6 +1,5 @@
 package org.fedcomuon.dashboard;
 
-import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.Inet6Address;
@@ -16,10 +15,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadLocalRandom;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.fedcomuon.federation.Evaluation;
 import org.fedcomuon.federation.Listener;
 import org.fedcomuon.federation.Result;
@@ -36,7 +33,10 @@ import org.slf4j.LoggerFactory;
  *
  * <p>The page shows one run at a time; the next run that starts replaces one that has ended. Only this machine can see
  * it, unless it is {@linkplain Builder#host bound to another address} and protected by a token. It is served until
- * {@link #close}, also after the run. Thread-safe.
+ * {@link #close}, also after the run.
+ *
+ * <p>What visitors take of the process is limited: connections and their file descriptors, memory and time. A failure
+ * in the dashboard itself, even an {@link OutOfMemoryError}, is logged and ends the page, never the run. Thread-safe.
  */
 public final class Dashboard implements Listener, AutoCloseable {
     /** The least number of characters of a token, so that it cannot be guessed. */
@@ -44,14 +44,13 @@ public final class Dashboard implements Listener, AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(Dashboard.class);
     private static final Duration PERIOD = Duration.ofMillis(250);
-    private static final long FAREWELL_MILLIS = 1000;
+    private static final Duration FAREWELL = Duration.ofSeconds(1);
 
     private final History history;
     private final Broadcast broadcast;
-    private final HttpServer server;
-    private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
-    private final Thread publisher;
+    private final Server server;
     private final URI uri;
+    private final AtomicBoolean failed = new AtomicBoolean();
 
     private Dashboard(Builder builder) throws IOException {
         history = new History(
@@ -59,16 +58,17 @@ public final class Dashboard implements Listener, AutoCloseable {
         builder.earlier.forEach(one -> history.addEarlier(one.step(), one.metrics()));
         broadcast = new Broadcast(
                 history, HexFormat.of().toHexDigits(ThreadLocalRandom.current().nextLong()));
-        server = HttpServer.create(new InetSocketAddress(builder.host, builder.port), 0);
-        int port = server.getAddress().getPort();
-        server.setExecutor(threads);
-        server.createContext("/", new Site(broadcast, builder.host.isLoopbackAddress(), port, builder.token));
-        server.start();
+        server = new Server(
+                new InetSocketAddress(builder.host, builder.port),
+                broadcast,
+                builder.limits,
+                builder.period,
+                this::fail);
+        int port = server.port();
         String name = builder.host.getHostAddress();
         uri = URI.create("http://%s:%d/"
                 .formatted(builder.host instanceof Inet6Address ? "[" + name.replace("%", "%25") + "]" : name, port));
-        long millis = builder.period.toMillis();
-        publisher = Thread.ofPlatform().daemon().name("dashboard-" + port).start(() -> publish(millis));
+        server.start(new Site(broadcast, builder.host.isLoopbackAddress(), port, builder.token));
     }
 
     /** A builder for a page on the loopback address and any free port. */
@@ -76,14 +76,29 @@ public final class Dashboard implements Listener, AutoCloseable {
         return new Builder();
     }
 
-    private void publish(long millis) {
+    /** Ends the page, and says so once. */
+    private void fail(Throwable failure) {
+        if (!failed.compareAndSet(false, true)) {
+            return;
+        }
+        server.abort();
         try {
-            while (true) {
-                Thread.sleep(millis);
-                broadcast.publish();
-            }
-        } catch (InterruptedException e) {
-            // It has been closed.
+            LOG.warn("{}: the live page has ended because of {}; the run goes on", uri, failure.toString());
+            LOG.debug("{}: the live page has ended", uri, failure);
+        } catch (Throwable e) {
+            // There is no memory for a line.
+        }
+    }
+
+    /** Takes note of something, and never fails: an exception of a listener would end the run. */
+    private void note(Runnable what) {
+        if (failed.get()) {
+            return;
+        }
+        try {
+            what.run();
+        } catch (Throwable e) {
+            fail(e);
         }
     }
 
@@ -92,49 +107,54 @@ public final class Dashboard implements Listener, AutoCloseable {
         return uri;
     }
 
+    /** Whether the page is served: until it is closed, or has ended because of a failure in it, which is logged. */
+    public boolean isOpen() {
+        return server.isServing();
+    }
+
     @Override
     public void onStart(Start start) {
-        history.start(start);
+        note(() -> history.start(start));
     }
 
     @Override
     public void onWarning(String warning) {
-        history.warning(warning);
+        note(() -> history.warning(warning));
     }
 
     @Override
     public void onStep(long step) {
-        history.step(step);
+        note(() -> history.step(step));
     }
 
     @Override
     public void onRound(Round round) {
-        history.round(round);
+        note(() -> history.round(round));
     }
 
     @Override
     public void onEvaluation(Evaluation evaluation) {
-        history.evaluation(evaluation);
+        note(() -> history.evaluation(evaluation));
     }
 
     @Override
     public void onClientFault(ClientFault fault) {
-        history.fault(fault);
+        note(() -> history.fault(fault));
     }
 
     @Override
     public void onCheckpoint(long step, Path file) {
-        history.checkpoint(step, file);
+        note(() -> history.checkpoint(step, file));
     }
 
     @Override
     public void onEnd(Result result) {
-        history.end(result);
+        note(() -> history.end(result));
     }
 
     @Override
     public void onFailure(Throwable failure) {
-        history.fail(failure);
+        note(() -> history.fail(failure));
     }
 
     /** The number of connected browsers. For tests. */
@@ -148,18 +168,13 @@ public final class Dashboard implements Listener, AutoCloseable {
      */
     @Override
     public void close() {
-        history.leave();
-        broadcast.close(FAREWELL_MILLIS);
-        publisher.interrupt();
-        server.stop(0);
-        threads.shutdownNow();
+        note(history::leave);
         try {
-            if (!threads.awaitTermination(FAREWELL_MILLIS, TimeUnit.MILLISECONDS)) {
-                LOG.warn("{}: an answer is still under way", uri);
-            }
-            publisher.join(FAREWELL_MILLIS);
+            server.close(FAREWELL);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
+        } catch (Throwable e) {
+            fail(e);
         }
     }
 
@@ -175,6 +190,7 @@ public final class Dashboard implements Listener, AutoCloseable {
         private long iterations;
         private final List<Earlier> earlier = new ArrayList<>();
         private Duration period = PERIOD;
+        private Limits limits = Limits.USUAL;
 
         private Builder() {}
 
@@ -232,11 +248,18 @@ public final class Dashboard implements Listener, AutoCloseable {
             return this;
         }
 
+        /** What visitors can take. For tests. */
+        Builder limits(Limits value) {
+            limits = value;
+            return this;
+        }
+
         /**
          * Opens the server; from now on the page can be loaded.
          *
          * @throws IllegalArgumentException when a value is impossible; the message names it
-         * @throws UncheckedIOException when the port is taken, or the address not of this machine
+         * @throws UncheckedIOException when the port is taken, the address not of this machine, or too few file
+         *     descriptors are left for a run and a page
          */
         public Dashboard open() {
             if (port < 0 || port > 65_535) {

@@ -280,6 +280,15 @@ final class History {
         return state == State.RUNNING;
     }
 
+    synchronized State state() {
+        return state;
+    }
+
+    /** What the page is about: the title that it was given, or the name of the run. */
+    synchronized String title() {
+        return title.isEmpty() ? start.map(Start::name).orElse("") : title;
+    }
+
     synchronized Map<String, Object> health() {
         return Map.of("state", state.word(), "step", step, "iterations", iterations());
     }
@@ -299,13 +308,14 @@ final class History {
         return all;
     }
 
+    /** Everything from the first step on. What is new stays new. */
+    synchronized Map<String, Object> whole() {
+        return whole(changing());
+    }
+
     /** What is new since the last call; and the whole history if {@code all} is true. */
     synchronized Frame take(boolean all) {
-        long now = System.nanoTime();
-        if (state == State.RUNNING) {
-            pace.see(now, step);
-        }
-        Map<String, Object> changing = changing(now);
+        Map<String, Object> changing = changing();
         var more = anew ? Optional.<Map<String, Object>>empty() : more(changing);
         var whole = all || more.isEmpty() ? Optional.of(whole(changing)) : Optional.<Map<String, Object>>empty();
         rounds.take();
@@ -350,7 +360,7 @@ final class History {
 
     private Map<String, Object> about() {
         var about = new LinkedHashMap<String, Object>();
-        about.put("title", title.isEmpty() ? start.map(Start::name).orElse("") : title);
+        about.put("title", title());
         about.put("facts", facts);
         start.ifPresent(begun -> {
             about.put("method", begun.method());
@@ -378,9 +388,11 @@ final class History {
                 : "member " + i;
     }
 
-    private Map<String, Object> changing(long now) {
+    private Map<String, Object> changing() {
+        long now = System.nanoTime();
         var json = new LinkedHashMap<String, Object>();
         json.put("state", state.word());
+        json.put("label", state.label());
         json.put("reason", reason);
         json.put("from", from);
         json.put("step", step);
@@ -389,6 +401,7 @@ final class History {
         long participants = round.map(done -> (long) done.participants())
                 .orElse(start.map(begun -> (long) begun.clients()).orElse(0L));
         if (state == State.RUNNING) {
+            pace.see(now, step);
             double rate = pace.now(now, step);
             double steady = pace.steady(now, step);
             json.put("rate", rate);

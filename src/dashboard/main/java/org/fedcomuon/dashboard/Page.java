@@ -9,22 +9,31 @@ import org.fedcomuon.chart.Markup;
 /**
  * The document that browsers load, with its style sheet and its script in it.
  *
- * @param html the document
+ * @param template the document, with places for the title and the state of the run
  * @param policy for {@code Content-Security-Policy}: only this style sheet and this script, and connections only to the
  *     origin of the page
  */
-record Page(String html, String policy) {
+record Page(String template, String policy) {
     static Page load() {
         String style = Markup.style() + Markup.resource(Page.class, "page.css");
         String script = Markup.resource(Page.class, "page.js");
-        String html = Markup.resource(Page.class, "page.html")
+        String template = Markup.resource(Page.class, "page.html")
                 .replace("/*style*/", style)
                 .replace("/*script*/", script);
         return new Page(
-                html,
+                template,
                 ("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; img-src data:; base-uri 'none';"
                                 + " form-action 'none'; frame-ancestors 'none'")
                         .formatted(hash(style), hash(script)));
+    }
+
+    /** The document as it is shown until the first event has arrived. */
+    byte[] html(String title, State state) {
+        return template.replace("/*state*/", state.word())
+                .replace("/*label*/", state.label())
+                .replace("/*waiting*/", state == State.WAITING ? "" : "hidden")
+                .replace("/*title*/", Markup.escape(title.isEmpty() ? "fedcomuon" : title))
+                .getBytes(StandardCharsets.UTF_8);
     }
 
     private static String hash(String text) {

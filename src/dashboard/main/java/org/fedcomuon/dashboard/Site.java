@@ -2,35 +2,42 @@ package org.fedcomuon.dashboard;
 
 import static java.util.stream.Collectors.toSet;
 
-import com.sun.net.httpserver.Headers;
-import com.sun.net.httpserver.HttpExchange;
-import com.sun.net.httpserver.HttpHandler;
-import java.io.IOException;
-import java.io.OutputStream;
 import java.net.URI;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Stream;
 
-/** Answers requests: who may see the page, and what each path is. */
-final class Site implements HttpHandler {
+/** Answers requests: who may see the page, and what each path is. Confined to the thread of the server. */
+final class Site {
     private static final Set<String> LOOPBACK_NAMES = Set.of("localhost", "127.0.0.1", "[::1]");
     private static final String BEARER = "bearer ";
-    private static final String HTML = "text/html; charset=utf-8";
-    private static final String TEXT = "text/plain; charset=utf-8";
-    private static final String JSON = "application/json";
+    private static final String BUSY = "too much is being sent at the moment\n";
+    private static final String MALFORMED = "this is no request of HTTP/1.1\n";
+    private static final String TOO_LARGE = "the header of the request is too large\n";
 
     private final Broadcast broadcast;
     private final Page page = Page.load();
     private final boolean loopback;
     private final int port;
     private final Optional<byte[]> token;
+    private final Map<String, String> everyHeader = Map.of(
+            "Cache-Control",
+            "no-store",
+            "X-Content-Type-Options",
+            "nosniff",
+            "Referrer-Policy",
+            "no-referrer",
+            "Cross-Origin-Resource-Policy",
+            "same-origin",
+            "Content-Security-Policy",
+            page.policy());
 
     Site(Broadcast broadcast, boolean loopback, int port, Optional<String> token) {
         this.broadcast = broadcast;
@@ -39,49 +46,55 @@ final class Site implements HttpHandler {
         this.token = token.map(text -> text.getBytes(StandardCharsets.UTF_8));
     }
 
-    @Override
-    public void handle(HttpExchange exchange) throws IOException {
-        try (exchange) {
-            Headers headers = exchange.getResponseHeaders();
-            headers.set("Cache-Control", "no-store");
-            headers.set("X-Content-Type-Options", "nosniff");
-            headers.set("Referrer-Policy", "no-referrer");
-            headers.set("Cross-Origin-Resource-Policy", "same-origin");
-            headers.set("Content-Security-Policy", page.policy());
-            String method = exchange.getRequestMethod();
-            if (loopback && !isLoopbackName(exchange)) {
-                // DNS rebinding: a foreign name that resolves to this machine, by which a foreign page could read ours.
-                answer(exchange, 403, TEXT, "this page is available at localhost only\n");
-            } else if (!method.equals("GET") && !method.equals("HEAD")) {
-                headers.set("Allow", "GET, HEAD");
-                answer(exchange, 405, TEXT, "GET and HEAD only\n");
-            } else if (!isAllowed(exchange)) {
-                headers.set("WWW-Authenticate", "Bearer");
-                answer(exchange, 401, TEXT, "a token is needed: ?token=... or Authorization: Bearer ...\n");
-            } else {
-                serve(exchange);
-            }
-        }
+    /**
+     * The answer to a request.
+     *
+     * @param request empty if what arrived is none
+     * @param room whether there is memory for a large answer
+     */
+    Answer answer(Optional<Request> request, boolean room) {
+        return request.map(one -> allowed(one, room))
+                .orElseGet(() -> Answer.text(400, MALFORMED))
+                .with(everyHeader);
     }
 
-    private void serve(HttpExchange exchange) throws IOException {
-        String path = exchange.getRequestURI().getPath();
-        if (!"/".equals(path) && isFromElsewhere(exchange)) {
-            answer(exchange, 403, TEXT, "requests of other sites are refused\n");
-            return;
-        }
-        switch (path) {
-            case "/" -> answer(exchange, 200, HTML, page.html());
-            case "/charts" -> answer(exchange, 200, HTML, broadcast.charts(choices(exchange.getRequestURI())));
-            case "/events" -> events(exchange);
-            case "/history" -> answer(exchange, 200, JSON, broadcast.whole());
-            case "/health" -> answer(exchange, 200, JSON, broadcast.health());
-            case null, default -> answer(exchange, 404, TEXT, "there is /, /charts, /events, /history and /health\n");
-        }
+    /** The answer to a request whose header does not end where it must. */
+    Answer tooLarge() {
+        return Answer.text(431, TOO_LARGE).with(everyHeader);
     }
 
-    private boolean isLoopbackName(HttpExchange exchange) {
-        List<String> hosts = exchange.getRequestHeaders().getOrDefault("Host", List.of());
+    private Answer allowed(Request request, boolean room) {
+        if (loopback && !isLoopbackName(request)) {
+            // DNS rebinding: a foreign name that resolves to this machine, by which a foreign page could read ours.
+            return Answer.text(403, "this page is available at localhost only\n");
+        }
+        if (!request.method().equals("GET") && !request.isHead()) {
+            return Answer.text(405, "GET and HEAD only\n").with("Allow", "GET, HEAD");
+        }
+        if (!isAllowed(request)) {
+            return Answer.text(401, "a token is needed: ?token=... or Authorization: Bearer ...\n")
+                    .with("WWW-Authenticate", "Bearer");
+        }
+        String path = request.uri().getPath();
+        if (!"/".equals(path) && isFromElsewhere(request)) {
+            return Answer.text(403, "requests of other sites are refused\n");
+        }
+        return switch (path) {
+            case "/" -> Answer.of(200, Answer.HTML, broadcast.document(page));
+            case "/charts" -> room ? Answer.of(200, Answer.HTML, broadcast.charts(choices(request.uri()))) : busy(BUSY);
+            case "/events" -> events(request);
+            case "/history" -> room ? Answer.of(200, Answer.JSON, broadcast.whole()) : busy(BUSY);
+            case "/health" -> Answer.of(200, Answer.JSON, broadcast.health());
+            case null, default -> Answer.text(404, "there is /, /charts, /events, /history and /health\n");
+        };
+    }
+
+    private static Answer busy(String why) {
+        return Answer.text(503, why).with("Retry-After", "1");
+    }
+
+    private boolean isLoopbackName(Request request) {
+        List<String> hosts = request.values("host");
         if (hosts.size() != 1) {
             return false;
         }
@@ -91,22 +104,22 @@ final class Site implements HttpHandler {
     }
 
     /** By a browser's header. Another site could not read the answer, but could use up the connections. */
-    private static boolean isFromElsewhere(HttpExchange exchange) {
-        String site = Objects.requireNonNullElse(exchange.getRequestHeaders().getFirst("Sec-Fetch-Site"), "none");
+    private static boolean isFromElsewhere(Request request) {
+        String site = request.value("sec-fetch-site").orElse("none");
         return !site.equals("none") && !site.equals("same-origin");
     }
 
-    private boolean isAllowed(HttpExchange exchange) {
-        return token.map(secret -> given(exchange)
+    private boolean isAllowed(Request request) {
+        return token.map(secret -> given(request)
                         .anyMatch(text -> MessageDigest.isEqual(secret, text.getBytes(StandardCharsets.UTF_8))))
                 .orElse(true);
     }
 
-    private static Stream<String> given(HttpExchange exchange) {
-        Stream<String> bearer = exchange.getRequestHeaders().getOrDefault("Authorization", List.of()).stream()
+    private static Stream<String> given(Request request) {
+        Stream<String> bearer = request.values("authorization").stream()
                 .filter(value -> value.toLowerCase(Locale.ROOT).startsWith(BEARER))
                 .map(value -> value.substring(BEARER.length()).strip());
-        return Stream.concat(bearer, parameter(exchange.getRequestURI(), "token"));
+        return Stream.concat(bearer, parameter(request.uri(), "token"));
     }
 
     private static Charts.Choices choices(URI uri) {
@@ -129,41 +142,14 @@ final class Site implements HttpHandler {
                 });
     }
 
-    private void events(HttpExchange exchange) throws IOException {
-        exchange.getResponseHeaders().set("Content-Type", "text/event-stream");
-        if (exchange.getRequestMethod().equals("HEAD")) {
-            exchange.sendResponseHeaders(200, -1);
-            return;
-        }
-        String last = Objects.requireNonNullElse(exchange.getRequestHeaders().getFirst("Last-Event-ID"), "");
+    private Answer events(Request request) {
         var subscriber = new Subscriber();
-        if (!broadcast.subscribe(subscriber, last)) {
-            answer(exchange, 503, TEXT, "too many browsers are connected, or the run has ended\n");
-            return;
+        Answer answer = Answer.events("retry: 1000\n\n", subscriber);
+        if (request.isHead()) {
+            return answer;
         }
-        try {
-            exchange.sendResponseHeaders(200, 0);
-            OutputStream out = exchange.getResponseBody();
-            out.write("retry: 1000\n\n".getBytes(StandardCharsets.US_ASCII));
-            subscriber.serve(out);
-            out.close(); // sends the last chunk before the server is stopped
-        } finally {
-            broadcast.unsubscribe(subscriber);
-        }
-    }
-
-    private static void answer(HttpExchange exchange, int status, String type, String text) throws IOException {
-        answer(exchange, status, type, text.getBytes(StandardCharsets.UTF_8));
-    }
-
-    private static void answer(HttpExchange exchange, int status, String type, byte[] body) throws IOException {
-        exchange.getResponseHeaders().set("Content-Type", type);
-        if (exchange.getRequestMethod().equals("HEAD")) {
-            exchange.getResponseHeaders().set("Content-Length", Integer.toString(body.length));
-            exchange.sendResponseHeaders(status, -1);
-        } else {
-            exchange.sendResponseHeaders(status, body.length);
-            exchange.getResponseBody().write(body);
-        }
+        return broadcast.subscribe(subscriber, request.value("last-event-id").orElse(""))
+                ? answer
+                : busy("too many browsers are connected\n");
     }
 }

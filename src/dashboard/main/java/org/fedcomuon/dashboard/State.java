@@ -5,13 +5,19 @@ import java.util.Locale;
 /** The state of a run. */
 enum State {
     /** It has not begun; for instance, data are being read. */
-    WAITING,
-    RUNNING,
-    DONE,
-    STOPPED,
-    FAILED,
+    WAITING("waiting"),
+    RUNNING("running"),
+    DONE("done"),
+    STOPPED("stopped"),
+    FAILED("failed"),
     /** The page was closed before the run reported its end. */
-    GONE;
+    GONE("ended without a result");
+
+    private final String label;
+
+    State(String label) {
+        this.label = label;
+    }
 
     boolean isEnd() {
         return compareTo(RUNNING) > 0;
@@ -20,5 +26,10 @@ enum State {
     /** Its name in JSON. */
     String word() {
         return name().toLowerCase(Locale.ROOT);
+    }
+
+    /** What the page calls it. */
+    String label() {
+        return label;
     }
 }

@@ -1,57 +1,51 @@
 package org.fedcomuon.dashboard;
 
-import java.io.IOException;
-import java.io.OutputStream;
-import java.nio.charset.StandardCharsets;
-import java.util.concurrent.ArrayBlockingQueue;
-import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.TimeUnit;
-import org.jspecify.annotations.Nullable;
+import java.util.Optional;
 
-/** A connected browser. Its own thread sends its queue; a browser that does not keep up is disconnected. */
+/**
+ * How far a browser has come in the events: they are kept once for all, so that a browser that does not read holds
+ * nothing but its place. Confined to the thread of the server.
+ */
 final class Subscriber {
-    /**
-     * The longest queue: 16 seconds at four updates per second, and all that a reconnecting browser may have missed.
-     */
-    static final int MOST_WAITING = 64;
-    /** The time between two comments, whose failure shows that a browser is gone. */
-    private static final long SILENCE_SECONDS = 15;
+    private static final long NOWHERE = -1;
 
-    private static final byte[] ALIVE = ": alive\n\n".getBytes(StandardCharsets.US_ASCII);
+    private Optional<Event> first = Optional.empty();
+    private long next = NOWHERE;
+    private boolean sending;
 
-    private final BlockingQueue<Event> waiting = new ArrayBlockingQueue<>(MOST_WAITING);
-    private final Thread writer = Thread.currentThread();
-    private volatile boolean left;
-
-    /** Whether the queue had room; otherwise the browser is disconnected. Never waits. */
-    boolean offer(Event event) {
-        if (!left && !waiting.offer(event)) {
-            leave();
-        }
-        return !left;
+    /** Whether it waits for the history to begin with. */
+    boolean isJoining() {
+        return next == NOWHERE;
     }
 
-    /** Ends it, even in the middle of a write: an interrupt closes the channel. */
-    void leave() {
-        left = true;
-        writer.interrupt();
+    /** Lets it begin with an event of its own, if there is one, and go on with the event of this number. */
+    void begin(Optional<Event> own, long number) {
+        first = own;
+        next = number;
     }
 
-    /** Writes what comes until there is no more to come, or nobody to write to. On the thread that made it. */
-    void serve(OutputStream out) throws IOException {
-        try {
-            while (!left) {
-                @Nullable Event event = waiting.poll(SILENCE_SECONDS, TimeUnit.SECONDS);
-                out.write(event == null ? ALIVE : event.bytes());
-                if (waiting.isEmpty()) {
-                    out.flush();
-                }
-                if (event != null && event.isLast()) {
-                    return;
-                }
-            }
-        } catch (InterruptedException e) {
-            // It was left.
+    /** The event that it sends first of all, once. */
+    Optional<Event> takeFirst() {
+        Optional<Event> own = first;
+        first = Optional.empty();
+        return own;
+    }
+
+    /** The number of the event that is being sent, or else of the next one. */
+    long position() {
+        return next;
+    }
+
+    /** The event at its position is being sent. */
+    void send() {
+        sending = true;
+    }
+
+    /** What was being sent has been sent. */
+    void advance() {
+        if (sending) {
+            next++;
+            sending = false;
         }
     }
 }

@@ -341,18 +341,15 @@
     showFaults();
   }
 
-  const STATES = {
-    waiting: 'preparing', running: 'running', done: 'done', stopped: 'stopped', failed: 'failed', gone: 'ended without a result',
-  };
-
   function showHead() {
     const {about} = model;
     const title = about.title || about.method || 'fedcomuon';
     text('title', title);
-    text('state', STATES[model.state] ?? model.state);
+    text('state', model.label);
     $('state').className = 'badge ' + model.state;
+    $('waiting').hidden = model.state !== 'waiting';
     const share = model.iterations > 0 ? model.step / model.iterations : 0;
-    document.title = (model.state === 'running' ? Math.floor(100 * share) + ' % · ' : (STATES[model.state] ?? '') + ' · ') + title;
+    document.title = (model.state === 'running' ? Math.floor(100 * share) + ' %' : model.label) + ' · ' + title;
     const facts = [];
     if (about.method) facts.push(about.method);
     for (const [name, value] of Object.entries(about.facts ?? {})) facts.push(name + ' ' + value);
@@ -459,23 +456,32 @@
     text('connection', words);
   }
 
-  const events = new EventSource('events' + location.search);
-  events.onopen = () => connection('');
-  events.addEventListener('history', event => take(JSON.parse(event.data), true));
-  events.addEventListener('update', event => take(JSON.parse(event.data), false));
-  events.addEventListener('bye', event => {
-    over = true;
-    if (choices.size === 0 && !byLoss) place(JSON.parse(event.data).charts);
-    events.close();
-    connection('The program that served this page has ended. The page keeps what it shows until it is reloaded.');
-  });
-  events.onerror = () => {
-    if (over) return;
-    connection(events.readyState === EventSource.CLOSED
-      ? 'The program does not answer any more. Reload the page to try again.'
-      : 'The connection is interrupted and is being restored. The values shown may be old.');
-    if (events.readyState === EventSource.CLOSED) over = true;
-  };
+  const AGAIN = 5; // seconds between two attempts where there was no room
+
+  function listen() {
+    const events = new EventSource('events' + location.search);
+    events.onopen = () => connection('');
+    events.addEventListener('history', event => take(JSON.parse(event.data), true));
+    events.addEventListener('update', event => take(JSON.parse(event.data), false));
+    events.addEventListener('bye', event => {
+      over = true;
+      if (choices.size === 0 && !byLoss) place(JSON.parse(event.data).charts);
+      events.close();
+      connection('The program that served this page has ended. The page keeps what it shows until it is reloaded.');
+    });
+    events.onerror = () => {
+      if (over) return;
+      if (events.readyState !== EventSource.CLOSED) {
+        connection('The connection is interrupted and is being restored. The values shown may be old.');
+        return;
+      }
+      // The server has answered, with a refusal.
+      connection(`Too many browsers show this run, so that this one cannot be told about it. The next attempt is in ${AGAIN} s.`);
+      setTimeout(listen, 1000 * AGAIN);
+    };
+  }
+
+  listen();
   setInterval(() => {
     if (model && model.state === 'running') showTime();
   }, 1000);

@@ -9,6 +9,7 @@ import org.fedcomuon.federation.FederationRun;
 import org.fedcomuon.federation.Listener;
 import org.fedcomuon.federation.Result;
 import org.fedcomuon.federation.Round;
+import org.fedcomuon.federation.Start;
 import org.fedcomuon.method.FedAvg;
 import org.fedcomuon.method.Method;
 import org.fedcomuon.method.Schedule;
@@ -77,6 +78,50 @@ class DashboardIT {
             assertThat(watched.sha256()).isEqualTo(alone);
             assertThat(events.next().name()).isEqualTo("history");
         }
+    }
+
+    /** A failure in the dashboard itself ends the page, and the run goes on as it would without one. */
+    @Test
+    void aPageThatFailsIsNotTheRunsFault() throws Exception {
+        String alone = Federation.of(problem(), method())
+                .iterations(100)
+                .tau(5)
+                .build()
+                .run()
+                .sha256();
+        try (Dashboard dashboard = Dashboard.builder().open()) {
+            Result watched = Federation.of(problem(), method())
+                    .iterations(100)
+                    .tau(5)
+                    .listener(dashboard)
+                    .listener(new Listener() {
+                        @Override
+                        public void onStart(Start start) {
+                            dashboard.onStart(withOneClient(start)); // so that losses of others have no place
+                        }
+                    })
+                    .build()
+                    .run();
+            assertThat(watched.sha256()).isEqualTo(alone);
+            assertThat(dashboard.isOpen()).isFalse();
+        }
+    }
+
+    private static Start withOneClient(Start start) {
+        return new Start(
+                start.name(),
+                start.method(),
+                start.parameters(),
+                start.step(),
+                start.iterations(),
+                start.tau(),
+                start.seed(),
+                start.communicatedBytes(),
+                1,
+                1,
+                start.keptBytes(),
+                start.devices(),
+                start.placement());
     }
 
     @Test

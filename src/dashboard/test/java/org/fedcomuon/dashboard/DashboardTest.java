@@ -63,7 +63,7 @@ class DashboardTest {
                 List.of(all));
     }
 
-    private static Round round(long number, Double... losses) {
+    static Round round(long number, Double... losses) {
         return new Round(
                 number,
                 (number + 1) * TAU,

@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.fedcomuon.dashboard.Dashboard;
 import org.fedcomuon.experiment.Configuration;
 import org.fedcomuon.experiment.RunRecord;
@@ -88,9 +89,9 @@ final class DashboardOptions {
         }
     }
 
-    /** Returns at once unless the page is to be kept; otherwise on Ctrl-C or a kill. */
-    void keep(PrintWriter err) throws InterruptedException {
-        if (!keep) {
+    /** Returns at once unless the page is to be kept; otherwise on Ctrl-C, on a kill, or when the page has ended. */
+    void keep(Dashboard dashboard, PrintWriter err) throws InterruptedException {
+        if (!keep || !dashboard.isOpen()) {
             return;
         }
         var end = new CountDownLatch(1);
@@ -101,7 +102,9 @@ final class DashboardOptions {
         }
         err.println("dashboard: stays until Ctrl-C");
         err.flush();
-        end.await();
+        while (dashboard.isOpen() && !end.await(1, TimeUnit.SECONDS)) {
+            // It stays.
+        }
     }
 
     /** Checks the options before the run starts. */

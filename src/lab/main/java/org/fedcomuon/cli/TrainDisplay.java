@@ -75,7 +75,7 @@ final class TrainDisplay {
     /** Waits, if the live page is to be kept after the run. */
     void keep() throws InterruptedException {
         if (dashboard.isPresent()) {
-            dashboardOptions.keep(err);
+            dashboardOptions.keep(dashboard.get(), err);
         }
     }
 

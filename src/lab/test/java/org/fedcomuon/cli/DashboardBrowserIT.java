@@ -2,10 +2,15 @@ package org.fedcomuon.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
+import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
+import org.fedcomuon.dashboard.Dashboard;
+import org.fedcomuon.testing.Events;
 import org.fedcomuon.testing.Slow;
 import org.fedcomuon.testing.TrainProcess;
 import org.junit.jupiter.api.Test;
@@ -18,6 +23,10 @@ import org.junit.jupiter.api.io.TempDir;
 class DashboardBrowserIT {
     private static final long PATIENCE = TimeUnit.SECONDS.toNanos(60);
     private static final String LEFT = "\uE012"; // WebDriver's name of the key
+
+    /** What the page shows of the waiting. */
+    private static final String WAITING =
+            "const at = document.getElementById('waiting'); return at.checkVisibility() ? at.innerText : ''";
 
     private static final String POINTS =
             "return (document.querySelector('#curves g:not(.band) .line')?.getAttribute('d') ?? '').split('L').length";
@@ -93,10 +102,55 @@ class DashboardBrowserIT {
         }
     }
 
+    @Test
+    void aPageSaysWhatItWaitsFor() throws Exception {
+        try (var browser = new Browser(temporary.resolve("driver.log"));
+                Dashboard dashboard =
+                        Dashboard.builder().title("my run").iterations(100).open()) {
+            browser.open(dashboard.uri());
+            assertThat(text(browser, "state")).isEqualTo("waiting");
+            assertThat(text(browser, "title")).isEqualTo("my run");
+            assertThat(browser.run(WAITING).asString()).startsWith("Waiting for the run to begin");
+            String target = target();
+            browser.show("light", 1280);
+            browser.screenshot(Path.of(target, "dashboard-waiting.png"));
+            browser.show("light", 400);
+            assertThat(browser.run("return document.documentElement.scrollWidth")
+                            .asInt())
+                    .isLessThanOrEqualTo(400);
+            browser.screenshot(Path.of(target, "dashboard-waiting-narrow.png"));
+            dashboard.onStep(1);
+            await("the run", () -> text(browser, "state").equals("running"));
+            assertThat(browser.run(WAITING).asString()).isEmpty();
+
+            var others = new ArrayList<Events>();
+            browser.open(URI.create("about:blank"));
+            await("no room", () -> {
+                try {
+                    others.add(Events.open(dashboard.uri(), ""));
+                    return false;
+                } catch (IOException e) {
+                    return true;
+                }
+            });
+            browser.open(dashboard.uri());
+            await("a reason", () -> text(browser, "connection").startsWith("Too many browsers"));
+            assertThat(text(browser, "state")).isEqualTo("running"); // as the document has it
+            browser.screenshot(Path.of(target, "dashboard-refused.png"));
+            others.forEach(Events::close);
+            await("the next attempt", () -> browser.run(STEP).asLong() == 1);
+            assertThat(text(browser, "connection")).isEmpty();
+        }
+    }
+
+    private static String target() {
+        return Files.isDirectory(Path.of("target")) ? "target" : ".";
+    }
+
     /** On both kinds of paper, and on a telephone. */
     private static void look(Browser browser) throws Exception {
         String paper = "return getComputedStyle(document.body).backgroundColor";
-        String target = Files.isDirectory(Path.of("target")) ? "target" : ".";
+        String target = target();
         browser.show("light", 1280);
         assertThat(browser.run(paper).asString()).isEqualTo("rgb(255, 255, 255)");
         browser.screenshot(Path.of(target, "dashboard-light.png"));

@@ -43,12 +43,12 @@ class TrainDashboardIT {
         throw new AssertionError("no dashboard: " + Files.readString(log));
     }
 
-    /** A run that takes minutes, evaluates often, and is small. */
-    static List<String> longRun(Path out, String... more) {
-        var arguments = new ArrayList<>(List.of(
+    /** A run that evaluates often and is small. */
+    static List<String> run(Path out, int iterations) {
+        return new ArrayList<>(List.of(
                 "mnist-robust",
                 "--iterations",
-                "100000",
+                Integer.toString(iterations),
                 "--set",
                 "largest=200",
                 "--set",
@@ -59,8 +59,13 @@ class TrainDashboardIT {
                 "1",
                 "--out",
                 out.toString(),
-                "--quiet",
-                "--dashboard"));
+                "--quiet"));
+    }
+
+    /** The same with a page, for minutes. */
+    static List<String> longRun(Path out, String... more) {
+        List<String> arguments = run(out, 100_000);
+        arguments.add("--dashboard");
         arguments.addAll(List.of(more));
         return arguments;
     }
