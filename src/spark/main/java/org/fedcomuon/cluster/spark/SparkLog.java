@@ -34,6 +34,7 @@ import org.jspecify.annotations.Nullable;
 final class SparkLog implements AutoCloseable {
     private static final String FILE = "spark.log";
     private static final String NAME = "fedcomuon";
+    private static final String SPARK = "org.apache.spark.";
     private static final int MOST_ENTRIES = 300;
     private static final int MOST_LINES = 40; // of a stack trace
     private static final int MOST_CAUSES = 10;
@@ -98,6 +99,9 @@ final class SparkLog implements AutoCloseable {
             refusal = Optional.of(firstLine(causes.isEmpty() ? words : causes.getLast().toString()));
         }
         if (event.getLevel().isMoreSpecificThan(Level.WARN)) {
+            if (event.getLoggerName().startsWith(SPARK)) {
+                warning = Optional.of(firstLine(words));
+            }
             add("%s %s: %s".formatted(event.getLevel(), event.getLoggerName(), words), thrown);
         }
     }
@@ -120,7 +124,6 @@ final class SparkLog implements AutoCloseable {
         if (thrown != null) {
             thrown.printStackTrace(new PrintWriter(trace));
         }
-        warning = Optional.of(firstLine(words));
         String entry = Stream.concat(Stream.of(words), trace.toString().lines().limit(MOST_LINES))
                 .map(line -> line + System.lineSeparator())
                 .collect(Collectors.joining());
@@ -142,7 +145,7 @@ final class SparkLog implements AutoCloseable {
         return refusal;
     }
 
-    /** Returns the last warning. */
+    /** Returns the last warning of Spark itself. */
     Optional<String> warning() {
         return warning;
     }

@@ -32,6 +32,9 @@ final class SparkSettings {
 
     private static final int LAST_PORT = 65_535;
 
+    /** The names of settings whose values nobody should see. */
+    private static final Pattern SECRET = Pattern.compile("(?i)secret|password|token|key");
+
     private SparkSettings() {}
 
     static Tree tree(SparkConf settings, int members) {
@@ -55,6 +58,16 @@ final class SparkSettings {
         }
         throw new ConfigurationException("%s = %s: must be a whole number, at least %d%s"
                 .formatted(name, value, least, most == Integer.MAX_VALUE ? "" : " and at most " + most));
+    }
+
+    /** Returns which settings the user has given, for messages of Spark that do not name the one they are about. */
+    static String given() {
+        String all = System.getProperties().stringPropertyNames().stream()
+                .filter(name -> name.startsWith("spark.") && !name.equals(SHUTDOWN))
+                .sorted()
+                .map(name -> SECRET.matcher(name).find() ? name : name + "=" + System.getProperty(name))
+                .collect(Collectors.joining(", "));
+        return all.isEmpty() ? "" : "; given are " + all;
     }
 
     /** Returns the size of the heap of an executor, as the user gives it. */

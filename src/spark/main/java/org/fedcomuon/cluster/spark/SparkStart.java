@@ -132,7 +132,9 @@ record SparkStart(
     private RuntimeException refused(Throwable cause) {
         if (cause instanceof IllegalArgumentException || cause instanceof BindException || isSetting(cause)) {
             return new ConfigurationException(
-                    "--cluster %s: Spark refuses a setting: %s".formatted(master(), words(cause)), cause);
+                    "--cluster %s: Spark refuses a setting: %s%s"
+                            .formatted(master(), words(cause), SparkSettings.given()),
+                    cause);
         }
         return errors.explained(cause);
     }
