@@ -8,6 +8,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -47,13 +48,15 @@ final class SparkExecutors implements AutoCloseable {
     private final LaunchLimit limit;
     private final SparkListener listener;
     private volatile Runnable changed = () -> {};
+    private volatile boolean complete;
 
     /**
      * Begins to listen.
      *
      * @param log names the host of an executor that ended before it had registered
+     * @param notes receives a line for each that joins after {@link #await}
      */
-    SparkExecutors(JavaSparkContext spark, Losses losses, SparkLog log) {
+    SparkExecutors(JavaSparkContext spark, Losses losses, SparkLog log, Consumer<String> notes) {
         this.spark = spark;
         this.losses = losses;
         limit = new LaunchLimit(this::count, this::request);
@@ -66,6 +69,11 @@ final class SparkExecutors implements AutoCloseable {
                                 added.executorInfo().executorHost(),
                                 added.executorInfo().totalCores(),
                                 System.nanoTime()));
+                if (complete) {
+                    notes.accept("executor %s has joined: %s"
+                            .formatted(
+                                    added.executorId(), added.executorInfo().executorHost()));
+                }
                 changed.run();
             }
 
@@ -127,6 +135,7 @@ final class SparkExecutors implements AutoCloseable {
                 lastChange = now;
             }
             if (here > 0 && (expected == 0 ? now - lastChange > QUIET : here >= expected)) {
+                complete = true;
                 return;
             }
             check.run();

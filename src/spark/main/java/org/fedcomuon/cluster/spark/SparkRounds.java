@@ -41,7 +41,7 @@ public final class SparkRounds implements ClusterBench.Engine {
         var losses = new Losses(_ -> {});
         try (var log = SparkLog.open(_ -> {});
                 var spark = new JavaSparkContext(settings);
-                var executors = new SparkExecutors(spark, losses, log)) {
+                var executors = new SparkExecutors(spark, losses, log, _ -> {})) {
             executors.await(LIMIT, () -> {});
             RunSpec run = RunSpec.of(SparkSettings.tree(settings, members), RoundsProgram.of(work));
             Path temporary = Path.of(System.getProperty("java.io.tmpdir"));

@@ -110,7 +110,7 @@ public final class SparkTraining implements TrainingEngine {
                     throw new MemberFailedException(losses.explain(ExchangeLoop.ENDED));
                 }
             };
-            try (var executors = new SparkExecutors(spark, losses, log)) {
+            try (var executors = new SparkExecutors(spark, losses, log, shown.notes())) {
                 run(job, directory, spark, executors, shown, new ExchangeLoop.Health(losses, errors::report, check, job.timeout()));
             } finally {
                 done.countDown();
