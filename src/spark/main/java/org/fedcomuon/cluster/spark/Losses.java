@@ -10,9 +10,10 @@ import java.util.stream.Collectors;
 
 /**
  * What has become of executors that were lost. Each is told once; of those that are lost for the same reason on the same
- * host, the first, the tenth, the hundredth and so on. Thread-safe.
+ * host, the first few, the tenth, the hundredth and so on. Thread-safe.
  */
 final class Losses {
+    private static final int FEW = 3;
     private static final int EVERY = 10;
     private static final int MOST_HOSTS = 4; // in the line that ends a run
 
@@ -35,13 +36,13 @@ final class Losses {
         last.remove(loss.host());
         last.put(loss.host(), loss.explanation());
         int count = counts.merge(loss.kind(), 1, Integer::sum);
-        if (isPower(count)) {
+        if (count <= FEW || isPower(count)) {
             notes.accept("executor %s is lost: %s: %s%s"
                     .formatted(
                             loss.executor(),
                             loss.host(),
                             loss.explanation(),
-                            count == 1 ? "" : " (%d times so far)".formatted(count)));
+                            count <= FEW ? "" : " (%d times so far)".formatted(count)));
         }
         return true;
     }

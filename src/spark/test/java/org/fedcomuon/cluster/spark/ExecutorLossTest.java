@@ -44,7 +44,7 @@ class ExecutorLossTest {
         }
         assertThat(losses.add(new ExecutorLoss("a", "other", "Command exited with code 52"))).isTrue();
         assertThat(notes)
-                .hasSize(4)
+                .hasSize(6)
                 .allMatch(note -> note.contains("is lost: "))
                 .anyMatch(note -> note.startsWith("executor 99 is lost: worker-1: ") && note.endsWith("(100 times so far)"))
                 .last()
@@ -55,7 +55,7 @@ class ExecutorLossTest {
                 .contains("; the last executor lost on other: exit code 52");
         losses.end();
         assertThat(losses.add(full(1000))).isFalse();
-        assertThat(notes).hasSize(4);
+        assertThat(notes).hasSize(6);
     }
 
     private static ExecutorLoss full(int executor) {

@@ -151,7 +151,7 @@ class SparkHostFaultsIT {
         assertThat(said.lines().filter(line -> line.contains("is lost: ")))
                 .as(said)
                 .isNotEmpty()
-                .hasSizeLessThan(4)
+                .hasSizeLessThan(6)
                 .allMatch(line -> line.contains(
                         "is lost: %s: ".formatted(hosts.host(WORKERS.get(1)).address())))
                 .allMatch(line -> line.contains("is the disk of its work directory full, or not writable?"));
