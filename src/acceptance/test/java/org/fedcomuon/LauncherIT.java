@@ -264,6 +264,22 @@ class LauncherIT {
         assertThat(third.out()).containsPattern("org.fedcomuon.cli.Main source: file:.*/src/lab/target/classes/");
     }
 
+    /** As on a disk that is mounted for reading only, for which a test would need to be root. */
+    @Test
+    void aProjectThatCannotBeWrittenTo() throws Exception {
+        Path root = Files.createDirectory(temporary.resolve("copy"));
+        Files.copy(ROOT.resolve("fedcomuon"), root.resolve("fedcomuon"), StandardCopyOption.COPY_ATTRIBUTES);
+        Path target = Files.createFile(root.resolve("target"));
+        assertOneLine(run(root, Map.of(), "devices"), target + " cannot be written to", "make it writable");
+
+        Path spark = Files.createDirectories(root.resolve("src/spark/target"));
+        Files.createFile(spark.resolve("class-path"));
+        assertOneLine(
+                run(root, Map.of("FEDCOMUON_BUILD", "no"), "train", "mnist-robust", "--cluster", "spark://host:7077"),
+                target.resolve("spark") + " cannot be written to",
+                "set SPARK_HOME");
+    }
+
     private static void age(Path file) throws IOException {
         Files.setLastModifiedTime(file, FileTime.from(Instant.parse("2020-01-01T00:00:00Z")));
     }

@@ -36,12 +36,19 @@ final class NetworkTask implements Evaluator, AutoCloseable {
      *
      * @param dataDirectory the user's own files, instead of the packaged ones
      * @param threads that evaluate, each a client at a time
-     * @param devices among which the clients are divided
+     * @param members among which the clients are divided, of which this process is one
+     * @param devices of this process, among which its clients are divided
      * @param gate receives the estimate before that memory is allocated, and may refuse it by an exception
      * @throws ConfigurationException when files are missing, malformed or not readable, or the parts do not fit
      *     together; it has all mistakes that can be found at once
      */
-    NetworkTask(Configuration c, Optional<Path> dataDirectory, int threads, int devices, Consumer<RunMemory> gate) {
+    NetworkTask(
+            Configuration c,
+            Optional<Path> dataDirectory,
+            int threads,
+            int members,
+            int devices,
+            Consumer<RunMemory> gate) {
         var mistakes = new Mistakes(c);
         ObjectiveChoice objective = c.chosen(Objectives.ALL);
         Optional<TaskData> read = read(c, dataDirectory, mistakes);
@@ -72,7 +79,7 @@ final class NetworkTask implements Evaluator, AutoCloseable {
         gate.accept(RunMemory.of(
                 c,
                 network,
-                c.cohort(clients),
+                RunMemory.share(clients, c.cohort(clients), members),
                 objective.dimension(data),
                 threads,
                 devices,

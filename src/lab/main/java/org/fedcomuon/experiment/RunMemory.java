@@ -46,10 +46,29 @@ record RunMemory(
     /** Copies of the model besides the variables: W0, the average that is evaluated, and the one that is written. */
     private static final int COPIES = 3;
 
+    /** Of the number of clients that chance gives a member: more are as rare as one round in a thousand. */
+    private static final int DEVIATIONS = 3;
+
     /**
-     * Returns the estimate for a run.
+     * Returns how many clients of a round a member has: its share, or where chance decides who takes part, hardly ever
+     * more than this.
      *
-     * @param clients that take part in a round
+     * @param clients of the federation
+     * @param cohort how many of them take part in a round
+     */
+    static int share(int clients, int cohort, int members) {
+        int all = Math.ceilDiv(clients, members);
+        if (cohort == clients) {
+            return all;
+        }
+        double mean = (double) cohort / members;
+        return Math.min(Math.min(all, cohort), (int) Math.ceil(mean + DEVIATIONS * Math.sqrt(mean)));
+    }
+
+    /**
+     * Returns the estimate for a process.
+     *
+     * @param clients of the process that take part in a round
      * @param d the dimension of the inner function
      * @param workers that evaluate, each a client at a time
      * @param devices among which the clients are divided

@@ -53,6 +53,11 @@ public final class Training {
             devices = List.copyOf(devices);
         }
 
+        /** Returns the number of processes that have clients. */
+        int members() {
+            return cluster.map(Cluster::members).orElse(1);
+        }
+
         /** Returns whether this process writes the files: in a cluster, the first member does. */
         boolean writes() {
             return cluster.map(Cluster::self).orElse(0) == 0;
@@ -174,6 +179,7 @@ public final class Training {
                 configuration,
                 options.dataDirectory(),
                 options.threads(),
+                options.members(),
                 options.devices().size(),
                 this::requireMemory)) {
             Federation run = describe(task);
@@ -191,7 +197,9 @@ public final class Training {
     private void requireMemory(RunMemory run) {
         needed = run.bytes();
         OptionalLong limit = options.memoryLimit().isPresent() ? options.memoryLimit() : RunMemory.available();
-        memory = run + (limit.isPresent() ? "; %s may be used".formatted(RunMemory.gibibytes(limit.getAsLong())) : "");
+        memory = (options.members() > 1 ? "each of %d members: ".formatted(options.members()) : "")
+                + run
+                + (limit.isPresent() ? "; %s may be used".formatted(RunMemory.gibibytes(limit.getAsLong())) : "");
         if (limit.isPresent() && run.bytes() > limit.getAsLong()) {
             throw new ConfigurationException(
                     ("this run needs %s, but only %s %s; take fewer clients, a smaller batch or model, fewer threads,"

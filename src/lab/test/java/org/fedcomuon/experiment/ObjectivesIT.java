@@ -44,7 +44,7 @@ class ObjectivesIT {
     }
 
     private static NetworkTask task(Configuration c) {
-        return new NetworkTask(c, Optional.empty(), 1, 1, memory -> {});
+        return new NetworkTask(c, Optional.empty(), 1, 1, 1, memory -> {});
     }
 
     private Map<String, Object> train(String preset, String settings) throws Exception {

@@ -157,6 +157,16 @@ class RunMemoryIT {
     }
 
     @Test
+    void aMemberIsEstimatedWithItsOwnClients() {
+        assertThat(RunMemory.share(10, 10, 1)).isEqualTo(10);
+        assertThat(RunMemory.share(10, 10, 3)).isEqualTo(4);
+        assertThat(RunMemory.share(1_000_000, 100, 4)).isEqualTo(40); // 25 on average
+        assertThat(RunMemory.share(100, 50, 50)).isEqualTo(2); // it has no more
+        assertThat(RunMemory.share(1000, 3, 1)).isEqualTo(3);
+        assertThat(RunMemory.share(3, 3, 5)).isEqualTo(1);
+    }
+
+    @Test
     void whatIsAvailableIsKnownOnLinux() {
         assertThat(RunMemory.available()).isPresent();
         assertThat(RunMemory.available().getAsLong()).isPositive();

@@ -3,6 +3,7 @@ package org.fedcomuon.cluster.spark;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -30,6 +31,9 @@ import org.fedcomuon.federation.Listener;
  * executors again. {@link Hub} has the values.
  */
 final class ExchangeLoop implements AutoCloseable {
+    /** What Spark says of this goes to its log only. */
+    static final String ENDED = "Spark has ended the application, as it does when executors fail again and again";
+
     private static final long TURN = 500; // milliseconds
 
     private final JavaSparkContext spark;
@@ -40,12 +44,10 @@ final class ExchangeLoop implements AutoCloseable {
     private final ReplyFile replies;
     private final Hub hub;
     private final MemberPlaces places;
-    private final SparkListener ends = new SparkListener() {
-        @Override
-        public void onApplicationEnd(SparkListenerApplicationEnd end) {
-            events.add(new Hub.Event.Broken(new MemberFailedException("Spark failed: the application has ended")));
-        }
-    };
+    private final Losses losses;
+    private final Runnable check;
+    private final Consumer<Throwable> errors;
+    private final SparkListener ends;
     private final byte[][] statuses; // of the members, in the exchange under way
     private final boolean[] done; // by member
     private final Map<Integer, String> addresses = new HashMap<>(); // of members with others below
@@ -58,7 +60,12 @@ final class ExchangeLoop implements AutoCloseable {
     private long sent; // by members that are done
     private long received;
 
-    /** @param directory for the answers since the last checkpoint */
+    /**
+     * Prepares the exchanges.
+     *
+     * @param directory for the answers since the last checkpoint
+     * @param health of this process
+     */
     ExchangeLoop(
             JavaSparkContext spark,
             SparkExecutors executors,
@@ -66,8 +73,12 @@ final class ExchangeLoop implements AutoCloseable {
             StartPoint start,
             Path directory,
             List<Listener> listeners,
-            Consumer<String> notes) {
+            Consumer<String> notes,
+            Health health) {
         this.spark = spark;
+        losses = health.losses();
+        check = health.check();
+        errors = health.errors();
         this.run = run;
         this.start = start;
         this.listeners = listeners;
@@ -77,10 +88,26 @@ final class ExchangeLoop implements AutoCloseable {
         done = new boolean[run.members()];
         replies = new ReplyFile(directory);
         hub = new Hub(SparkEnv.get(), run, replies, events);
-        places = new MemberPlaces(spark, executors, run, hub.port(), events);
+        places = new MemberPlaces(spark, executors, run, hub.port(), events, losses, health.limit());
         executors.onChange(() -> events.add(new Hub.Event.Executors()));
+        ends = new SparkListener() {
+            @Override
+            public void onApplicationEnd(SparkListenerApplicationEnd end) {
+                events.add(new Hub.Event.Broken(new MemberFailedException(losses.explain(ENDED))));
+            }
+        };
         spark.sc().addSparkListener(ends);
     }
+
+    /**
+     * What the run is ended by besides its members.
+     *
+     * @param losses of executors
+     * @param errors receives what was thrown by other threads
+     * @param check called several times a second; throws when this process cannot go on
+     * @param limit the time that there may be no executor
+     */
+    record Health(Losses losses, Consumer<Throwable> errors, Runnable check, Duration limit) {}
 
     /** Returns the port at which members reach this process. */
     int port() {
@@ -104,12 +131,17 @@ final class ExchangeLoop implements AutoCloseable {
 
     private void runAll(BooleanSupplier stopping) throws InterruptedException {
         places.startAll(start);
+        long turn = System.nanoTime();
         while (true) {
             Hub.Event event = events.poll(TURN, TimeUnit.MILLISECONDS);
             switch (event) {
                 case null -> {}
                 case Hub.Event.Said said -> hear(said, stopping);
-                case Hub.Event.Broken broken -> throw broken.reason();
+                case Hub.Event.Broken broken -> {
+                    errors.accept(broken.reason()); // so that an error is explained as one
+                    check.run();
+                    throw SparkFailures.explained(broken.reason());
+                }
                 case Hub.Event.Started started -> {
                     places.started(started);
                     if (started.life() > 0) {
@@ -122,9 +154,13 @@ final class ExchangeLoop implements AutoCloseable {
                 }
                 case Hub.Event.Executors _ -> {}
             }
-            if (!(event instanceof Hub.Event.Said)) { // places do not change by what members say
+            long now = System.nanoTime();
+            // Places do not change by what members say, but may have changed meanwhile.
+            if (!(event instanceof Hub.Event.Said) || now - turn > TimeUnit.MILLISECONDS.toNanos(TURN)) {
+                turn = now;
                 places.lost(done).forEach(addresses::remove);
                 places.startLost(start, done);
+                requirePossible();
             }
             if (allDone()) {
                 notes.accept("%d exchanges, in which members sent %d bytes and received %d bytes"
@@ -132,6 +168,16 @@ final class ExchangeLoop implements AutoCloseable {
                 return;
             }
         }
+    }
+
+    /**
+     * Throws when the run cannot go on, whatever its members do.
+     *
+     * @throws MemberFailedException with the reason
+     */
+    void requirePossible() {
+        check.run();
+        places.requirePossible();
     }
 
     private boolean allDone() {
@@ -235,6 +281,7 @@ final class ExchangeLoop implements AutoCloseable {
             all.putInt(each.length).put(each);
         }
         Arrays.fill(statuses, null);
+        places.progressed();
         exchanges++;
         hub.answerStatuses(exchange++, all.array());
         long step = first.step() + 1;

@@ -37,7 +37,7 @@ record HostCheckTask(TrainingProgram training, String token, String driver, int 
             socket.connect(new InetSocketAddress(driver, port), PATIENCE);
         } catch (IOException e) {
             missing.add("%s: port %d of the driver, %s, cannot be reached: %s; open one and name it in %s"
-                    .formatted(host, port, driver, e.getMessage(), Transport.PORT));
+                    .formatted(host, port, driver, e.getMessage(), SparkSettings.PORT));
         }
         Path directory = training.path();
         if (!Files.exists(directory.resolve(token))) {

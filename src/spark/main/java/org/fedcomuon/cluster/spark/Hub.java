@@ -17,6 +17,7 @@ import org.fedcomuon.cluster.MemberFailedException;
 import org.fedcomuon.cluster.spark.Message.Kind;
 import org.fedcomuon.cluster.spark.Message.Piece;
 import org.fedcomuon.cluster.spark.PieceDevice.Slot;
+import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.ElementType;
 import org.jspecify.annotations.Nullable;
 
@@ -49,7 +50,7 @@ final class Hub implements Transport.Receiver, AutoCloseable {
         record Said(Message message, byte[] text, TransportClient connection) implements Event {}
 
         /** The run cannot go on. */
-        record Broken(RuntimeException reason) implements Event {}
+        record Broken(Throwable reason) implements Event {}
 
         /** The executors are not the same as before. */
         record Executors() implements Event {}
@@ -104,10 +105,24 @@ final class Hub implements Transport.Receiver, AutoCloseable {
         };
     }
 
+    @Override
+    public void failed(Error error) {
+        events.accept(new Event.Broken(error));
+    }
+
     private Transport.Incoming values(TransportClient connection, Message message, ElementType type) {
-        Slot slot = device.take(type);
+        Slot slot = take(type);
         return new Transport.Incoming(
                 slot.memory(message.count()), () -> arrived(connection, message, slot), slot::release);
+    }
+
+    private Slot take(ElementType type) {
+        try {
+            return device.take(type);
+        } catch (DeviceException e) { // the sender would try again for ever
+            events.accept(new Event.Broken(e));
+            throw e;
+        }
     }
 
     /** @param slot held; this takes it over */
@@ -155,7 +170,7 @@ final class Hub implements Transport.Receiver, AutoCloseable {
     private void guarded(Runnable work) {
         try {
             work.run();
-        } catch (RuntimeException e) { // members would wait for ever
+        } catch (RuntimeException | Error e) { // members would wait for ever
             events.accept(new Event.Broken(e));
         }
     }

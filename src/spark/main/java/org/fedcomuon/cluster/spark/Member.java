@@ -51,6 +51,9 @@ final class Member implements Cluster, Transport.Receiver {
     private static final long RECONNECT = 500; // milliseconds
     private static final long PATIENCE = TimeUnit.MINUTES.toNanos(10); // with a driver that cannot be reached
 
+    /** The exit code of an executor of Spark that does not reach the driver. */
+    private static final int DRIVER_UNREACHABLE = 56;
+
     static {
         // Ctrl-C in a terminal also reaches executors on the same machine; only the driver stops members.
         SignalUtils.register("INT", () -> true);
@@ -158,6 +161,10 @@ final class Member implements Cluster, Transport.Receiver {
             reason = reason.getCause(); // an ExceptionInInitializerError says nothing itself
         }
         String message = reason.getMessage();
+        if (reason instanceof OutOfMemoryError) {
+            return "out of memory: %s; the heap of this executor has %d MiB: give executors more by -Dspark.executor.memory=..."
+                    .formatted(message, Runtime.getRuntime().maxMemory() >> 20);
+        }
         return reason instanceof RuntimeException && message != null ? message : reason.toString();
     }
 
@@ -172,7 +179,10 @@ final class Member implements Cluster, Transport.Receiver {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } catch (MemberFailedException e) {
-            // There is no driver to hear it.
+            if (abandoned == null) {
+                // Spark may still reach the driver, which would wait for this member for ever.
+                Runtime.getRuntime().exit(DRIVER_UNREACHABLE);
+            }
         }
     }
 
@@ -278,6 +288,11 @@ final class Member implements Cluster, Transport.Receiver {
     @Override
     public void closed(TransportClient connection) {
         events.add(new Event.Lost());
+    }
+
+    @Override
+    public void failed(Error error) {
+        abandon(reason(error));
     }
 
     // Connections, by the thread of the member

@@ -1,5 +1,6 @@
 package org.fedcomuon.cluster.spark;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -12,9 +13,9 @@ import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.TimeUnit;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
+import org.fedcomuon.cluster.MemberFailedException;
 import scala.Tuple2;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -26,8 +27,14 @@ import scala.reflect.ClassTag$;
  * within some time, beside others. Not thread-safe.
  */
 final class MemberPlaces implements AutoCloseable {
-    /** The time that a lost executor may take to be replaced. */
-    private static final long REPLACEMENT = TimeUnit.SECONDS.toNanos(15);
+    /** The longest time that a lost executor may take to be replaced. */
+    private static final Duration REPLACEMENT = Duration.ofSeconds(15);
+
+    /** What the start of a member may take where there are executors: that of a JVM on a machine with much to do. */
+    private static final Duration START = Duration.ofSeconds(60);
+
+    /** How often a member may be started without taking part in an exchange that nobody has done before. */
+    private static final int MOST_STARTS = 5;
 
     private final JavaSparkContext spark;
     private final SparkExecutors executors;
@@ -39,14 +46,30 @@ final class MemberPlaces implements AutoCloseable {
     private final int[] lives;
     private final Map<Integer, String> executorOf = new HashMap<>(); // where a member is, or will be
     private final Map<Integer, Long> lostSince = new HashMap<>();
+    private final Map<Integer, Long> waitingSince = new HashMap<>(); // members that have not begun where they are now
+    private final int[] starts; // since the last progress of the run
+    private final Losses losses;
+    private final Duration limit;
+    private long lastExecutor = System.nanoTime(); // when there was one
 
-    MemberPlaces(JavaSparkContext spark, SparkExecutors executors, RunSpec run, int port, Queue<Hub.Event> events) {
+    /** @param limit the time that there may be no executor */
+    MemberPlaces(
+            JavaSparkContext spark,
+            SparkExecutors executors,
+            RunSpec run,
+            int port,
+            Queue<Hub.Event> events,
+            Losses losses,
+            Duration limit) {
         this.spark = spark;
+        this.losses = losses;
+        this.limit = limit;
         this.executors = executors;
         this.run = run;
         this.port = port;
         this.events = events;
         lives = new int[run.members()];
+        starts = new int[run.members()];
     }
 
     /** Returns how often a member was started again. */
@@ -59,6 +82,7 @@ final class MemberPlaces implements AutoCloseable {
         List<String> names = executors.names();
         for (int member = 0; member < run.members(); member++) {
             executorOf.put(member, names.get(member % names.size()));
+            waitingSince.put(member, System.nanoTime());
         }
         start(List.copyOf(executorOf.keySet()), start);
     }
@@ -95,7 +119,7 @@ final class MemberPlaces implements AutoCloseable {
             } catch (RuntimeException e) {
                 events.add(new Hub.Event.Broken(e));
             } catch (Exception e) { // Scala does not declare checked exceptions
-                events.add(new Hub.Event.Broken(SparkTraining.explained(e)));
+                events.add(new Hub.Event.Broken(SparkFailures.explained(e)));
             }
         });
     }
@@ -104,7 +128,36 @@ final class MemberPlaces implements AutoCloseable {
     void started(Hub.Event.Started started) {
         if (started.life() == lives[started.member()]) {
             executorOf.put(started.member(), started.executor());
+            waitingSince.remove(started.member());
         }
+    }
+
+    /** The run has done an exchange that no member has done before. */
+    void progressed() {
+        Arrays.fill(starts, 0);
+    }
+
+    /**
+     * Throws when the run cannot go on.
+     *
+     * @throws MemberFailedException with the last reasons why executors were lost
+     */
+    void requirePossible() {
+        long now = System.nanoTime();
+        if (executors.count() > 0) {
+            lastExecutor = now;
+        } else if (now - lastExecutor > limit.toNanos()) {
+            throw new MemberFailedException(losses.explain(
+                    "there has been no executor for %d s (--cluster-timeout)".formatted(limit.toSeconds())));
+        }
+        waitingSince.forEach((member, since) -> {
+            if (now - since > limit.plus(START).toNanos()) {
+                throw new MemberFailedException(
+                        member,
+                        losses.explain("it has not started in an executor for %d s"
+                                .formatted(limit.plus(START).toSeconds())));
+            }
+        });
     }
 
     /** Returns the members that are not in an executor any more since the last call. */
@@ -117,17 +170,32 @@ final class MemberPlaces implements AutoCloseable {
             }
         });
         for (int member : lost) {
-            executorOf.remove(member);
-            lostSince.put(member, System.nanoTime());
-            lives[member]++;
+            takeAway(member);
+            if (++starts[member] > MOST_STARTS) {
+                throw new MemberFailedException(
+                        member,
+                        losses.explain("it was started %d times and lost its executor each time, before the run had come any further"
+                                .formatted(MOST_STARTS)));
+            }
         }
         return lost;
+    }
+
+    private void takeAway(int member) {
+        executorOf.remove(member);
+        lostSince.put(member, System.nanoTime());
+        waitingSince.putIfAbsent(member, System.nanoTime());
+        lives[member]++;
+    }
+
+    private long replacement() {
+        return Math.min(REPLACEMENT.toNanos(), limit.toNanos() / 2);
     }
 
     /** Starts lost members again where there is a place for them. */
     void startLost(StartPoint start, boolean[] done) {
         for (int member : List.copyOf(lostSince.keySet())) {
-            boolean late = System.nanoTime() - lostSince.get(member) > REPLACEMENT;
+            boolean late = System.nanoTime() - lostSince.get(member) > replacement();
             Optional<String> place = late ? leastLoaded(done) : idle(done);
             if (place.isPresent()) {
                 lostSince.remove(member);
@@ -162,9 +230,7 @@ final class MemberPlaces implements AutoCloseable {
         for (int member = run.members() - 1; member >= 0 && moving.size() < idle; member--) {
             String executor = executorOf.get(member);
             if (executor != null && load(executor, done) > 1) {
-                executorOf.remove(member);
-                lostSince.put(member, System.nanoTime());
-                lives[member]++;
+                takeAway(member);
                 moving.add(member);
             }
         }

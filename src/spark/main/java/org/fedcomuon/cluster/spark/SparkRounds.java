@@ -1,6 +1,7 @@
 package org.fedcomuon.cluster.spark;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -19,6 +20,7 @@ public final class SparkRounds implements ClusterBench.Engine {
     private static final int LARGE_CLIENTS = 10;
     private static final int LARGE_MEMBERS = 2;
     private static final int LARGE_ROUNDS = 3;
+    private static final Duration LIMIT = Duration.ofMinutes(1); // without an executor
 
     @Override
     public String name() {
@@ -36,12 +38,16 @@ public final class SparkRounds implements ClusterBench.Engine {
         Map<Integer, ClusterRounds.Measured> samples = new TreeMap<>(); // by member
         var lines = new ArrayList<String>();
         ClusterRounds.resetHeapPeak();
-        try (var spark = new JavaSparkContext(settings)) {
-            SparkExecutors executors = SparkExecutors.await(spark);
+        var losses = new Losses(_ -> {});
+        try (var log = SparkLog.open(_ -> {});
+                var spark = new JavaSparkContext(settings);
+                var executors = new SparkExecutors(spark, losses, log, _ -> {})) {
+            executors.await(LIMIT, () -> {});
             RunSpec run = RunSpec.of(SparkSettings.tree(settings, members), RoundsProgram.of(work));
             Path temporary = Path.of(System.getProperty("java.io.tmpdir"));
-            try (var exchanges =
-                    new ExchangeLoop(spark, executors, run, new StartPoint(0, 0), temporary, List.of(), lines::add)) {
+            var health = new ExchangeLoop.Health(losses, _ -> {}, () -> {}, LIMIT);
+            try (var exchanges = new ExchangeLoop(
+                    spark, executors, run, new StartPoint(0, 0), temporary, List.of(), lines::add, health)) {
                 exchanges.run(() -> false);
             }
         } catch (InterruptedException e) {

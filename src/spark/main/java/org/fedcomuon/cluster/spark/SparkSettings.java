@@ -27,10 +27,52 @@ final class SparkSettings {
 
     private static final int DEFAULT_FAN = 4;
 
+    /** The port of the driver; any free one by default. */
+    static final String PORT = "spark.fedcomuon.port";
+
+    private static final int LAST_PORT = 65_535;
+
+    /** The names of settings whose values nobody should see. */
+    private static final Pattern SECRET = Pattern.compile("(?i)secret|password|token|key");
+
     private SparkSettings() {}
 
     static Tree tree(SparkConf settings, int members) {
-        return new Tree(members, settings.getInt(FAN, DEFAULT_FAN));
+        return new Tree(members, number(settings, FAN, DEFAULT_FAN, 1, Integer.MAX_VALUE));
+    }
+
+    /** Returns the port at which members reach the driver; 0 for any free one. */
+    static int port(SparkConf settings) {
+        return number(settings, PORT, 0, 0, LAST_PORT);
+    }
+
+    private static int number(SparkConf settings, String name, int otherwise, int least, int most) {
+        String value = settings.get(name, Integer.toString(otherwise));
+        try {
+            int number = Integer.parseInt(value);
+            if (least <= number && number <= most) {
+                return number;
+            }
+        } catch (NumberFormatException e) {
+            // The same mistake.
+        }
+        throw new ConfigurationException("%s = %s: must be a whole number, at least %d%s"
+                .formatted(name, value, least, most == Integer.MAX_VALUE ? "" : " and at most " + most));
+    }
+
+    /** Returns which settings the user has given, for messages of Spark that do not name the one they are about. */
+    static String given() {
+        String all = System.getProperties().stringPropertyNames().stream()
+                .filter(name -> name.startsWith("spark.") && !name.equals(SHUTDOWN))
+                .sorted()
+                .map(name -> SECRET.matcher(name).find() ? name : name + "=" + System.getProperty(name))
+                .collect(Collectors.joining(", "));
+        return all.isEmpty() ? "" : "; given are " + all;
+    }
+
+    /** Returns the size of the heap of an executor, as the user gives it. */
+    static String executorMemory(SparkConf settings) {
+        return settings.get("spark.executor.memory", "1g");
     }
 
     static SparkConf of(String cluster, String name) {

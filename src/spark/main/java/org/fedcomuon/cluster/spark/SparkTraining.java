@@ -6,13 +6,14 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.apache.spark.SparkConf;
-import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.api.java.JavaFutureAction;
 import org.apache.spark.api.java.JavaSparkContext;
-import org.apache.spark.scheduler.SparkListener;
-import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.apache.spark.util.ShutdownHookManager;
 import org.fedcomuon.cluster.MemberFailedException;
 import org.fedcomuon.experiment.ConfigurationException;
@@ -21,7 +22,12 @@ import org.fedcomuon.experiment.TrainingEngine;
 import org.fedcomuon.federation.CheckpointStore;
 import scala.runtime.BoxedUnit;
 
-/** Training in the executors of Apache Spark; this process, the driver, has no clients. */
+/**
+ * Training in the executors of Apache Spark; this process, the driver, has no clients.
+ *
+ * <p>A run that cannot go on ends with one exception, which names the checkpoint to resume from, within the time limit
+ * of the job.
+ */
 public final class SparkTraining implements TrainingEngine {
     /**
      * The priority of our shutdown hook: Spark's own would end its context before a run has written its last
@@ -29,9 +35,10 @@ public final class SparkTraining implements TrainingEngine {
      */
     private static final int BEFORE_SPARK = 1000;
 
+    private static final long TURN = 200; // milliseconds
+
     private final CountDownLatch done = new CountDownLatch(1);
     private volatile boolean stopping;
-    private volatile boolean ending; // executors that end from now on are not reported as lost
 
     @Override
     public boolean isMeantBy(String cluster) {
@@ -55,28 +62,65 @@ public final class SparkTraining implements TrainingEngine {
         View shown = view.get();
         Path directory = shown.directory().toAbsolutePath().normalize();
         SparkConf settings = SparkSettings.of(job.cluster(), String.valueOf(directory.getFileName()));
-        try (var spark = new JavaSparkContext(settings)) {
-            ShutdownHookManager.addShutdownHook(BEFORE_SPARK, this::awaitEnd);
-            spark.sc().addSparkListener(new SparkListener() {
-                @Override
-                public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
-                    if (!ending) {
-                        shown.notes()
-                                .accept("executor %s is lost: %s"
-                                        .formatted(removed.executorId(), firstLine(removed.reason())));
-                    }
-                }
-            });
+        try (var errors = new DriverErrors(job.cluster().equals(SparkSettings.SUBMITTED));
+                var log = SparkLog.open(errors::report)) {
+            errors.onUncaught(log::add);
             try {
-                run(job, directory, spark, shown);
+                run(job, directory, settings, shown, errors, log);
+            } catch (ConfigurationException | InterruptedException e) {
+                errors.fail();
+                throw e;
+            } catch (IOException e) {
+                errors.fail();
+                log.keep(directory);
+                throw e;
+            } catch (Throwable e) { // Scala does not declare checked exceptions
+                RuntimeException explained = errors.explained(e);
+                errors.fail();
+                log.keep(directory);
+                throw explained instanceof MemberFailedException failed ? resumable(failed, directory) : explained;
+            }
+        }
+    }
+
+    /** Returns a failure with the command that continues the run. */
+    private static MemberFailedException resumable(MemberFailedException failure, Path directory) {
+        return SparkFailures.failed(
+                "%s; %s"
+                        .formatted(
+                                failure.getMessage(),
+                                Training.lastCheckpoint(directory)
+                                        .map(checkpoint -> "--resume %s continues from step %d"
+                                                .formatted(directory, CheckpointStore.step(checkpoint)))
+                                        .orElse("there is no checkpoint to resume from")),
+                failure);
+    }
+
+    private void run(Job job, Path directory, SparkConf settings, View shown, DriverErrors errors, SparkLog log)
+            throws IOException, InterruptedException {
+        JavaSparkContext spark =
+                new SparkStart(settings, job.timeout(), log, errors, () -> stopping, shown.notes()).start();
+        boolean isClosed = false;
+        try {
+            ShutdownHookManager.addShutdownHook(BEFORE_SPARK, this::awaitEnd);
+            var losses = new Losses(shown.notes());
+            Runnable check = () -> {
+                errors.check();
+                if (spark.sc().isStopped()) {
+                    throw new MemberFailedException(losses.explain(ExchangeLoop.ENDED));
+                }
+            };
+            try (var executors = new SparkExecutors(spark, losses, log, shown.notes())) {
+                run(job, directory, spark, executors, shown, new ExchangeLoop.Health(losses, errors::report, check, job.timeout()));
             } finally {
-                ending = true;
                 done.countDown();
             }
-        } catch (RuntimeException | IOException | InterruptedException e) {
-            throw e;
-        } catch (Exception e) { // Scala does not declare checked exceptions
-            throw explained(e);
+            spark.close();
+            isClosed = true;
+        } finally {
+            if (!isClosed) {
+                SparkStart.abandon(spark);
+            }
         }
     }
 
@@ -89,23 +133,39 @@ public final class SparkTraining implements TrainingEngine {
         return BoxedUnit.UNIT;
     }
 
-    private void run(Job job, Path directory, JavaSparkContext spark, View shown)
+    private void run(
+            Job job,
+            Path directory,
+            JavaSparkContext spark,
+            SparkExecutors executors,
+            View shown,
+            ExchangeLoop.Health health)
             throws IOException, InterruptedException {
-        SparkExecutors executors = SparkExecutors.await(spark);
+        executors.await(health.limit(), () -> {
+            health.check().run();
+            if (stopping) {
+                throw new MemberFailedException("stopped before the run began");
+            }
+        });
         // How many clients a column has, members find out; more members than clients are refused by all of them.
         int members = Math.min(executors.count(), job.configuration().clients().orElse(executors.count()));
         TrainingProgram training =
                 TrainingProgram.of(job, directory, job.threads().orElse(executors.cores()));
         shown.notes()
                 .accept("%d members on %s, %d threads each".formatted(members, spark.master(), training.threads()));
+        shown.notes()
+                .accept(("heaps: %d MiB of the driver, %s of each executor; outside of them the driver needs about 300 MiB,"
+                                + " and an executor 200 MiB and what its clients take")
+                        .formatted(
+                                Runtime.getRuntime().maxMemory() >> 20, SparkSettings.executorMemory(spark.getConf())));
         RunSpec run = RunSpec.of(SparkSettings.tree(spark.getConf(), members), training);
         Optional<Path> checkpoint = job.resumes() ? Training.lastCheckpoint(directory) : Optional.empty();
         StartPoint start = new StartPoint(checkpoint.map(CheckpointStore::step).orElse(0L), 0);
         boolean isNew = !Files.exists(directory);
         Training.prepare(job.configuration(), directory);
         try (var exchanges =
-                new ExchangeLoop(spark, executors, run, start, directory, shown.listeners(), shown.notes())) {
-            requireHosts(spark, members, training, exchanges.port());
+                new ExchangeLoop(spark, executors, run, start, directory, shown.listeners(), shown.notes(), health)) {
+            requireHosts(spark, members, training, exchanges);
             exchanges.run(() -> stopping);
         } catch (ConfigurationException e) {
             if (isNew) { // only a member can determine whether it can start
@@ -116,22 +176,21 @@ public final class SparkTraining implements TrainingEngine {
     }
 
     /** Reports the problems of all hosts before the run starts. */
-    private static void requireHosts(JavaSparkContext spark, int members, TrainingProgram training, int port)
-            throws IOException {
-        JavaRDD<Integer> partitions =
-                spark.parallelize(IntStream.range(0, members).boxed().toList(), members);
+    private static void requireHosts(
+            JavaSparkContext spark, int members, TrainingProgram training, ExchangeLoop exchanges)
+            throws IOException, InterruptedException {
         Path token = Files.createTempFile(training.path(), ".driver", ".check");
         try {
-            List<String> missing = partitions
+            JavaFutureAction<List<String>> checks = spark.parallelize(
+                            IntStream.range(0, members).boxed().toList(), members)
                     .mapPartitions(new HostCheckTask(
                             training,
                             String.valueOf(token.getFileName()),
                             spark.getConf().get("spark.driver.host"),
-                            port))
-                    .collect()
-                    .stream()
-                    .distinct()
-                    .toList();
+                            exchanges.port()))
+                    .collectAsync();
+            List<String> missing =
+                    await(checks, exchanges).stream().distinct().toList();
             if (!missing.isEmpty()) {
                 throw new ConfigurationException(String.join("; ", missing));
             }
@@ -140,23 +199,16 @@ public final class SparkTraining implements TrainingEngine {
         }
     }
 
-    /** Explains known reasons why members do not start in one line; Spark's messages are pages long. */
-    static RuntimeException explained(Exception e) {
-        String all = String.valueOf(e.getMessage());
-        if (all.contains("UnsupportedClassVersionError")) {
-            return new ConfigurationException(
-                    "the executors' Java is too old; name a JDK >= 25.0.3 of theirs in spark.executorEnv.JAVA_HOME", e);
+    private static List<String> await(JavaFutureAction<List<String>> checks, ExchangeLoop exchanges)
+            throws InterruptedException {
+        while (true) {
+            try {
+                return checks.get(TURN, TimeUnit.MILLISECONDS);
+            } catch (TimeoutException e) {
+                exchanges.requirePossible();
+            } catch (ExecutionException e) {
+                throw SparkFailures.explained(e.getCause());
+            }
         }
-        if (all.contains("ClassNotFoundException: org.fedcomuon")) {
-            return new ConfigurationException(
-                    "the executors do not see %s; use a path that all hosts share, or ship the jar by spark-submit"
-                            .formatted(SparkSettings.classPath()),
-                    e);
-        }
-        return new MemberFailedException("Spark failed: " + firstLine(all));
-    }
-
-    private static String firstLine(String text) {
-        return text.lines().findFirst().orElse("");
     }
 }

@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.network.TransportContext;
@@ -36,9 +37,6 @@ final class Transport implements AutoCloseable {
     /** The prefix of the settings of these connections, as {@code spark.shuffle} is that of others. */
     private static final String MODULE = "fedcomuon";
 
-    /** The port of the driver; any free one by default. */
-    static final String PORT = "spark.fedcomuon.port";
-
     /** What becomes of the messages that arrive. Called by threads of the network, in order for each connection. */
     interface Receiver {
         /**
@@ -51,6 +49,9 @@ final class Transport implements AutoCloseable {
 
         /** Nothing more will arrive by a connection. */
         default void closed(TransportClient connection) {}
+
+        /** Receiving has failed with an error that the network layer survives, such as that there is no more memory. */
+        default void failed(Error error) {}
     }
 
     /**
@@ -101,7 +102,7 @@ final class Transport implements AutoCloseable {
     static Transport driver(SparkEnv env, Receiver receiver) {
         SparkConf settings = env.conf();
         String host = settings.get("spark.driver.bindAddress", settings.get("spark.driver.host"));
-        return new Transport(env, receiver, host, settings.getInt(PORT, 0));
+        return new Transport(env, receiver, host, SparkSettings.port(settings));
     }
 
     /** Creates that of an executor which listens, where its blocks are served too. */
@@ -181,7 +182,7 @@ final class Transport implements AutoCloseable {
                 TransportClient client, ByteBuffer meta, RpcResponseCallback callback) {
             int bytes = meta.getInt();
             Message message = Message.of(meta);
-            Incoming incoming = receiver.begin(client, message, bytes);
+            Incoming incoming = reporting(() -> receiver.begin(client, message, bytes));
             return new StreamCallbackWithID() {
                 private long at;
 
@@ -200,7 +201,10 @@ final class Transport implements AutoCloseable {
                 @Override
                 public void onComplete(String streamId) {
                     received.add(Integer.BYTES + Message.BYTES + at);
-                    incoming.complete().run();
+                    reporting(() -> {
+                        incoming.complete().run();
+                        return true;
+                    });
                 }
 
                 @Override
@@ -218,6 +222,22 @@ final class Transport implements AutoCloseable {
         @Override
         public StreamManager getStreamManager() {
             return streams;
+        }
+
+        private <T> T reporting(Supplier<T> work) {
+            try {
+                return work.get();
+            } catch (Error e) {
+                receiver.failed(e);
+                throw e;
+            }
+        }
+
+        @Override
+        public void exceptionCaught(Throwable cause, TransportClient client) {
+            if (cause instanceof Error error) {
+                receiver.failed(error);
+            }
         }
 
         @Override

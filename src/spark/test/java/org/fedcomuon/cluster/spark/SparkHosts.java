@@ -22,7 +22,9 @@ final class SparkHosts implements AutoCloseable {
     static final List<String> WORKERS = List.of("worker-1", "worker-2");
 
     private static final String URL = "spark://master:7077";
-    private static final Path WORK = Path.of("/tmp/work");
+
+    /** Where workers start executors. */
+    static final Path WORK = Path.of("/tmp/work");
 
     private final TestHosts hosts;
     private final Path directory;

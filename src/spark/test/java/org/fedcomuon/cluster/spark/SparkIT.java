@@ -16,11 +16,11 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
-import org.fedcomuon.testing.Repository;
 import org.fedcomuon.testing.Slow;
 import org.fedcomuon.testing.TrainProcess;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -30,7 +30,6 @@ import tools.jackson.databind.JsonNode;
 /** {@code ./fedcomuon train --cluster} with Apache Spark, whose servers and executors are on this machine. */
 @Slow
 class SparkIT {
-    private static final Path LAUNCHER = Repository.root().resolve("fedcomuon");
     private static final int BAD_INPUT = 2;
     private static final String TWO_EXECUTORS = "local-cluster[2,1,1024]";
 
@@ -42,7 +41,12 @@ class SparkIT {
 
     private static String expected = "";
 
-    private final List<Process> started = new ArrayList<>();
+    private SparkDrivers drivers = new SparkDrivers(Path.of(""));
+
+    @BeforeEach
+    void startNothing() {
+        drivers = new SparkDrivers(temporary);
+    }
 
     @BeforeAll
     static void trainInOneProcess() throws Exception {
@@ -56,13 +60,7 @@ class SparkIT {
 
     @AfterEach
     void nothingIsLeftRunning() {
-        started.forEach(SparkIT::kill);
-    }
-
-    private static void kill(Process driver) {
-        List<ProcessHandle> executors = driver.descendants().toList();
-        driver.destroyForcibly();
-        executors.forEach(ProcessHandle::destroyForcibly);
+        drivers.close();
     }
 
     private static List<String> arguments(Path out) {
@@ -70,20 +68,11 @@ class SparkIT {
     }
 
     private Process train(String log, String cluster, List<String> arguments) throws IOException {
-        return train(log, cluster, "", arguments);
-    }
-
-    private Process train(String log, String cluster, String options, List<String> arguments) throws IOException {
-        var command = new ArrayList<>(List.of("env", "FEDCOMUON_JAVA_OPTS=" + options, LAUNCHER.toString(), "train"));
-        command.addAll(arguments);
-        command.addAll(List.of("--cluster", cluster));
-        Process process = TrainProcess.start(temporary.resolve(log), command);
-        started.add(process);
-        return process;
+        return drivers.train(log, cluster, "", arguments);
     }
 
     private String log(String name) throws IOException {
-        return Files.readString(temporary.resolve(name));
+        return drivers.log(name);
     }
 
     @Test
@@ -153,7 +142,7 @@ class SparkIT {
     @ValueSource(booleans = {false, true})
     void membersBelowOthersGiveTheBitsOfOneProcess(boolean isKilled) throws Exception {
         Path out = temporary.resolve("run");
-        Process run = train("log", "local-cluster[3,1,1024]", "-Dspark.fedcomuon.fan=1", arguments(out));
+        Process run = drivers.train("log", "local-cluster[3,1,1024]", "-Dspark.fedcomuon.fan=1", arguments(out));
         if (isKilled) {
             assertThat(awaitCheckpoint(run, out, List.of())).as(log("log")).isNotEmpty();
             run.children()
@@ -190,7 +179,7 @@ class SparkIT {
             Process run = train("log", servers.url(), arguments(out));
             assertThat(awaitCheckpoint(run, out, List.of())).as(log("log")).isNotEmpty();
             servers.kill();
-            kill(run);
+            SparkDrivers.kill(run);
             assertThat(end(run)).isNotZero();
         }
         assertThat(out.resolve("summary.json")).doesNotExist();
@@ -216,9 +205,7 @@ class SparkIT {
             var arguments = new ArrayList<>(List.of("train"));
             arguments.addAll(arguments(out));
             arguments.addAll(List.of("--cluster", "spark"));
-            Process run = TrainProcess.start(
-                    temporary.resolve("log"), servers.submit(jars.getFirst().toAbsolutePath(), arguments));
-            started.add(run);
+            Process run = drivers.start("log", servers.submit(jars.getFirst().toAbsolutePath(), arguments));
             assertThat(end(run)).as(log("log")).isZero();
         }
         assertThat(sha256(out)).isEqualTo(expected);

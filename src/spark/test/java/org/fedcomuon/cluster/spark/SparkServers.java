@@ -19,8 +19,6 @@ import org.fedcomuon.testing.TrainProcess;
  * ours, because that is what their clusters have.
  */
 final class SparkServers implements AutoCloseable {
-    private static final int WORKERS = 2;
-
     /**
      * What these tests have besides Spark; a distribution has none of it, and it would be found before what is shipped.
      */
@@ -39,11 +37,14 @@ final class SparkServers implements AutoCloseable {
     private final Path home;
 
     private final Path directory;
+    private final List<String> settings;
     private final List<Process> started = new ArrayList<>();
     private final int port;
+    private int workers;
 
-    private SparkServers(Path directory) throws IOException {
+    private SparkServers(Path directory, List<String> settings) throws IOException {
         this.directory = directory;
+        this.settings = settings;
         home = home(directory);
         try (var socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             port = socket.getLocalPort();
@@ -65,30 +66,45 @@ final class SparkServers implements AutoCloseable {
     }
 
     static SparkServers start(Path directory) throws Exception {
-        var servers = new SparkServers(Files.createDirectories(directory));
+        return start(directory, 2, List.of());
+    }
+
+    /** @param settings of Spark, as options of the JVM */
+    static SparkServers start(Path directory, int workers, List<String> settings) throws Exception {
+        var servers = new SparkServers(Files.createDirectories(directory), settings);
         try {
             servers.start("master", "org.apache.spark.deploy.master.Master", "--port", Integer.toString(servers.port));
             servers.await("master", "I have been elected leader");
-            for (int i = 0; i < WORKERS; i++) {
-                servers.start(
-                        "worker-" + i,
-                        "org.apache.spark.deploy.worker.Worker",
-                        "--cores",
-                        "1",
-                        "--memory",
-                        "1g",
-                        "--work-dir",
-                        directory.resolve("work-" + i).toString(),
-                        servers.url());
-            }
-            for (int i = 0; i < WORKERS; i++) {
-                servers.await("worker-" + i, "Successfully registered with master");
-            }
+            servers.addWorkers(workers);
             return servers;
         } catch (Exception | AssertionError e) {
             servers.close();
             throw e;
         }
+    }
+
+    void addWorkers(int count) throws Exception {
+        int first = workers;
+        for (; workers < first + count; workers++) {
+            start(
+                    "worker-" + workers,
+                    "org.apache.spark.deploy.worker.Worker",
+                    "--cores",
+                    "1",
+                    "--memory",
+                    "1g",
+                    "--work-dir",
+                    workDirectory(workers).toString(),
+                    url());
+        }
+        for (int i = first; i < workers; i++) {
+            await("worker-" + i, "Successfully registered with master");
+        }
+    }
+
+    /** Where a worker starts executors. */
+    Path workDirectory(int worker) {
+        return directory.resolve("work-" + worker);
     }
 
     String url() {
@@ -130,15 +146,9 @@ final class SparkServers implements AutoCloseable {
     }
 
     private void start(String name, String program, String... arguments) throws IOException {
-        var command = new ArrayList<>(List.of(
-                java().toString(),
-                "-cp",
-                home.resolve("jars") + "/*",
-                program,
-                "--host",
-                "127.0.0.1",
-                "--webui-port",
-                "0"));
+        var command = new ArrayList<>(List.of(java().toString(), "-cp", home.resolve("jars") + "/*"));
+        command.addAll(settings);
+        command.addAll(List.of(program, "--host", "127.0.0.1", "--webui-port", "0"));
         command.addAll(List.of(arguments));
         started.add(environment(new ProcessBuilder(command))
                 .redirectErrorStream(true)
@@ -188,6 +198,11 @@ final class SparkServers implements AutoCloseable {
     /** One of them, by SIGKILL, and its executor too. */
     void killWorker() {
         kill(started.getLast());
+    }
+
+    /** All of them, by SIGKILL, with their executors; the master stays. */
+    void killWorkers() {
+        started.stream().skip(1).forEach(SparkServers::kill);
     }
 
     private static void kill(Process server) {
