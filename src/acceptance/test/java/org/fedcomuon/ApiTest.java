@@ -50,6 +50,7 @@ class ApiTest {
 
     /** State of the process, each for a reason; whatever else is static never changes. */
     private static final Set<String> STATE = Set.of(
+            "org.fedcomuon.federation.RunLock.HELD", // locks of files exclude no one in the same JVM
             "org.fedcomuon.internal.vendor.JCudaLibrary.REASONS", // a library is loaded once a process, or never
             "org.fedcomuon.format.SafetensorsWriter.LIVE", // unfinished files that are not to be swept away
             "org.fedcomuon.model.Torch.CLAIMED", // a setting of libtorch's that each thread makes once

@@ -5,6 +5,7 @@ import static java.util.stream.Collectors.joining;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.file.FileSystemException;
+import java.nio.file.InvalidPathException;
 import java.util.List;
 import java.util.Objects;
 import java.util.regex.Pattern;
@@ -13,6 +14,7 @@ import org.fedcomuon.data.FetchException;
 import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.experiment.ConfigurationException;
 import org.fedcomuon.federation.CheckpointException;
+import org.fedcomuon.federation.RunLock;
 import org.fedcomuon.file.MalformedFileException;
 import org.fedcomuon.method.ClientFaultException;
 import org.fedcomuon.method.DivergedException;
@@ -30,6 +32,9 @@ final class Failures implements IParameterExceptionHandler, IExecutionExceptionH
 
     /** From here on a message of libtorch lists C++ frames, which only the stack trace of --verbose shows. */
     private static final Pattern NATIVE_FRAMES = Pattern.compile("\\s*Exception raised from .*", Pattern.DOTALL);
+
+    /** What the JVM says when it is the heap that is full. */
+    private static final Pattern HEAP = Pattern.compile("heap space|GC overhead|array size");
 
     private final PrintWriter err;
     private final boolean verbose;
@@ -59,6 +64,17 @@ final class Failures implements IParameterExceptionHandler, IExecutionExceptionH
         return verdict.exitCode();
     }
 
+    /**
+     * Reports an error that ends a thread. Without memory, others may wait for that thread for ever, so the process ends
+     * at once; its files are complete or have no name yet.
+     */
+    void endsThread(Thread thread, Throwable error) {
+        report(error);
+        if (error instanceof OutOfMemoryError) {
+            Runtime.getRuntime().halt(RUN_FAILED);
+        }
+    }
+
     /** Returns a message as one line, except that several mistakes of a configuration have a line each. */
     private static String text(Throwable error, String message) {
         return error instanceof ConfigurationException e && e.mistakes().size() > 1
@@ -78,6 +94,8 @@ final class Failures implements IParameterExceptionHandler, IExecutionExceptionH
             case CheckpointException.Unwritten e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             case CheckpointException e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
             case MemberFailedException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
+            case RunLock.InUseException e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
+            case RunLock.LostException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             case DivergedException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             case ClientFaultException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             case DeviceException.LibraryMissing e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
@@ -86,6 +104,8 @@ final class Failures implements IParameterExceptionHandler, IExecutionExceptionH
             case DeviceException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             case FetchException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             case FileSystemException e when e.getReason() != null -> new Verdict(RUN_FAILED, e.getMessage());
+            case InvalidPathException e -> new Verdict(BAD_INPUT, explain(e));
+            case OutOfMemoryError e -> new Verdict(RUN_FAILED, explain(e));
             case UncheckedIOException e
             when e.getCause() instanceof FileSystemException || e.getCause() instanceof MalformedFileException ->
                 judge(e.getCause());
@@ -95,12 +115,32 @@ final class Failures implements IParameterExceptionHandler, IExecutionExceptionH
         };
     }
 
+    /** Without a locale, Java cannot name most files; the launcher sees to one, and programs of one's own may not. */
+    private static String explain(InvalidPathException error) {
+        String encoding = System.getProperty("sun.jnu.encoding", "");
+        String hint = encoding.equals("UTF-8") ? "" : "; the locale has names in %s alone: set LC_ALL=C.UTF-8".formatted(encoding);
+        return "'%s' cannot be the name of a file: %s%s".formatted(error.getInput(), error.getReason(), hint);
+    }
+
+    private static String explain(OutOfMemoryError error) {
+        String what = Objects.toString(error.getMessage());
+        long heap = Runtime.getRuntime().maxMemory() >> 20;
+        String remedy = HEAP.matcher(what).find()
+                ? "the heap of Java has %d MiB at most, and FEDCOMUON_JAVA_OPTS=-Xmx%dm gives it more"
+                        .formatted(heap, 2 * heap)
+                : "take fewer --threads or --clients";
+        return "not enough memory: %s; %s; --resume continues a run from its last checkpoint".formatted(what, remedy);
+    }
+
     private static String withoutFrames(String message) {
         return NATIVE_FRAMES.matcher(message).replaceFirst("");
     }
 
     /** Returns the message of picocli with a hint: the nearest names, or else the help. */
     private static String explain(ParameterException error) {
+        if (error.getCause() instanceof InvalidPathException e) {
+            return explain(e);
+        }
         CommandLine command = error.getCommandLine();
         String name = command.getCommandSpec().qualifiedName();
         String what = Objects.toString(error.getMessage());

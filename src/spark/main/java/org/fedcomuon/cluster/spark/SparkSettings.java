@@ -2,11 +2,13 @@ package org.fedcomuon.cluster.spark;
 
 import java.io.File;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.apache.spark.SparkConf;
+import org.apache.spark.api.java.JavaSparkContext;
 import org.fedcomuon.experiment.ConfigurationException;
 
 /**
@@ -30,7 +32,20 @@ final class SparkSettings {
     private SparkSettings() {}
 
     static Tree tree(SparkConf settings, int members) {
-        return new Tree(members, settings.getInt(FAN, DEFAULT_FAN));
+        return new Tree(members, fan(settings));
+    }
+
+    private static int fan(SparkConf settings) {
+        String value = settings.get(FAN, Integer.toString(DEFAULT_FAN));
+        try {
+            int fan = Integer.parseInt(value);
+            if (fan >= 1) {
+                return fan;
+            }
+        } catch (NumberFormatException _) {
+            // The same as a number out of range.
+        }
+        throw new ConfigurationException("%s = %s: a whole number from 1 is needed".formatted(FAN, value));
     }
 
     static SparkConf of(String cluster, String name) {
@@ -45,6 +60,7 @@ final class SparkSettings {
                     "--cluster %s requires spark-submit, which sets the master; without it, name the master: spark://HOST:PORT"
                             .formatted(cluster));
         }
+        fan(settings); // before anything starts
         settings.setIfMissing("spark.app.name", "fedcomuon " + name);
         settings.setIfMissing("spark.ui.enabled", "false");
         if (LOOPBACK.matcher(settings.get(MASTER)).matches()) {
@@ -72,6 +88,24 @@ final class SparkSettings {
         settings.set(
                 "spark.executor.extraJavaOptions", options + ' ' + settings.get("spark.executor.extraJavaOptions", ""));
         return settings;
+    }
+
+    /**
+     * Starts Spark.
+     *
+     * @throws ConfigurationException when it cannot read one of the settings, with its name
+     */
+    static JavaSparkContext start(SparkConf settings) {
+        try {
+            return new JavaSparkContext(settings);
+        } catch (IllegalArgumentException e) { // numbers, sizes, times, and the master itself
+            String reason = String.valueOf(e.getMessage()).lines().findFirst().orElse("");
+            String names = Arrays.stream(settings.getAll())
+                    .filter(each -> reason.contains(each._2) && !each._2.isBlank() && System.getProperty(each._1) != null)
+                    .map(each -> "%s = %s: ".formatted(each._1, each._2))
+                    .collect(Collectors.joining());
+            throw new ConfigurationException("a setting of Spark cannot be used: " + names + reason, e);
+        }
     }
 
     /**

@@ -19,6 +19,7 @@ import org.fedcomuon.experiment.ConfigurationException;
 import org.fedcomuon.experiment.Training;
 import org.fedcomuon.experiment.TrainingEngine;
 import org.fedcomuon.federation.CheckpointStore;
+import org.fedcomuon.federation.RunLock;
 import scala.runtime.BoxedUnit;
 
 /** Training in the executors of Apache Spark; this process, the driver, has no clients. */
@@ -55,7 +56,7 @@ public final class SparkTraining implements TrainingEngine {
         View shown = view.get();
         Path directory = shown.directory().toAbsolutePath().normalize();
         SparkConf settings = SparkSettings.of(job.cluster(), String.valueOf(directory.getFileName()));
-        try (var spark = new JavaSparkContext(settings)) {
+        try (JavaSparkContext spark = SparkSettings.start(settings)) {
             ShutdownHookManager.addShutdownHook(BEFORE_SPARK, this::awaitEnd);
             spark.sc().addSparkListener(new SparkListener() {
                 @Override
@@ -101,14 +102,16 @@ public final class SparkTraining implements TrainingEngine {
         RunSpec run = RunSpec.of(SparkSettings.tree(spark.getConf(), members), training);
         Optional<Path> checkpoint = job.resumes() ? Training.lastCheckpoint(directory) : Optional.empty();
         StartPoint start = new StartPoint(checkpoint.map(CheckpointStore::step).orElse(0L), 0);
-        boolean isNew = !Files.exists(directory);
         Training.prepare(job.configuration(), directory);
         try (var exchanges =
                 new ExchangeLoop(spark, executors, run, start, directory, shown.listeners(), shown.notes())) {
             requireHosts(spark, members, training, exchanges.port());
-            exchanges.run(() -> stopping);
+            exchanges.run(() -> {
+                shown.lock().ifPresent(RunLock::requireHeld); // before members go on to write
+                return stopping;
+            });
         } catch (ConfigurationException e) {
-            if (isNew) { // only a member can determine whether it can start
+            if (!job.resumes()) { // only a member can determine whether it can start
                 Training.discard(directory);
             }
             throw e;

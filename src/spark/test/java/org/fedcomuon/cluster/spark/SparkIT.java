@@ -266,6 +266,19 @@ class SparkIT {
         assertThat(log("memory")).containsPattern("fedcomuon: member \\d on \\S+: this run needs");
         assertThat(temporary.resolve("unfit")).doesNotExist();
 
+        for (String setting : List.of("spark.executor.memory=banana", "spark.fedcomuon.fan=x")) {
+            String name = setting.substring(0, setting.indexOf('='));
+            Path never = temporary.resolve(name);
+            Process wrong = train(name, TWO_EXECUTORS, "-D" + setting, arguments(never));
+            assertThat(end(wrong)).as(log(name)).isEqualTo(BAD_INPUT);
+            assertThat(log(name).lines())
+                    .singleElement()
+                    .asString()
+                    .startsWith("fedcomuon: ")
+                    .contains(setting.replace("=", " = "));
+            assertThat(never).doesNotExist();
+        }
+
         Process unknown = train("unknown", "sparkle", arguments(temporary.resolve("unknown run")));
         assertThat(end(unknown)).isEqualTo(BAD_INPUT);
         assertThat(log("unknown"))
