@@ -10,12 +10,14 @@ import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
+import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -69,8 +71,14 @@ public final class RunLock implements AutoCloseable {
 
     /** How the kernel is asked; tests replace it. */
     interface KernelLocks {
+        /** What {@link FileChannel#tryLock()} does. */
         @Nullable
-        FileLock tryLock(FileChannel channel) throws IOException;
+        FileLock tryLock(FileChannel channel, boolean shared) throws IOException;
+
+        /** The whole file. */
+        static @Nullable FileLock tryAll(FileChannel channel, boolean shared) throws IOException {
+            return channel.tryLock(0, Long.MAX_VALUE, shared);
+        }
     }
 
     /** The directory is in use by another run. The message is one line that names its process. */
@@ -118,16 +126,16 @@ public final class RunLock implements AutoCloseable {
         this.made = made;
         this.pace = pace;
         file = new LockFile(real.resolve(FILE));
-        channel = FileChannel.open(
-                real.resolve(KERNEL),
-                StandardOpenOption.CREATE,
-                StandardOpenOption.WRITE,
-                LinkOption.NOFOLLOW_LINKS);
         try {
-            claim(isLocked(locks));
-        } catch (IOException | RuntimeException | Error e) {
-            channel.close();
-            throw e;
+            boolean locked;
+            try (FileChannel alone = open(StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
+                locked = isLocked(alone, locks);
+                claim(locked);
+            }
+            channel = open(StandardOpenOption.READ);
+            if (locked) {
+                share(locks);
+            }
         } finally {
             if (interrupted) {
                 Thread.currentThread().interrupt();
@@ -144,7 +152,7 @@ public final class RunLock implements AutoCloseable {
      * @throws IOException when the directory cannot be made or written; its message is one line that names the file
      */
     public static RunLock take(Path directory) throws IOException {
-        return take(directory, Pace.USUAL, FileChannel::tryLock);
+        return take(directory, Pace.USUAL, KernelLocks::tryAll);
     }
 
     /**
@@ -256,9 +264,9 @@ public final class RunLock implements AutoCloseable {
     }
 
     /** Returns whether the kernel keeps others out, as far as its locks reach; false if it has none here. */
-    private boolean isLocked(KernelLocks locks) throws IOException {
+    private boolean isLocked(FileChannel alone, KernelLocks locks) throws IOException {
         try {
-            if (locks.tryLock(channel) == null) {
+            if (locks.tryLock(alone, false) == null) {
                 throw new InUseException(directory, newOwner());
             }
             return true;
@@ -268,6 +276,24 @@ public final class RunLock implements AutoCloseable {
             notes.add("the file system of %s has no locks (%s); its file %s alone keeps other runs out"
                     .formatted(directory, MalformedFileException.reason(e), FILE));
             return false;
+        }
+    }
+
+    private FileChannel open(OpenOption... how) throws IOException {
+        var options = new HashSet<>(Set.of(how));
+        options.add(LinkOption.NOFOLLOW_LINKS);
+        return FileChannel.open(real.resolve(KERNEL), options);
+    }
+
+    /**
+     * Keeps the kernel's lock as a reader, who excludes all that want the file for themselves: while a file is open for
+     * writing, its disk cannot be made read-only. Others may have the lock for a moment, until they have seen the name
+     * of this process.
+     */
+    private void share(KernelLocks locks) throws IOException {
+        long start = System.nanoTime();
+        while (locks.tryLock(channel, true) == null && !isPast(start, pace.patience)) {
+            pause(pace.patience.dividedBy(20));
         }
     }
 

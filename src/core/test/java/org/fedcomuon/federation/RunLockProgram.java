@@ -42,14 +42,15 @@ final class RunLockProgram {
 
     private static RunLock take(String how, Path directory) throws IOException {
         return switch (how) {
-            case "take" -> RunLock.take(directory, FAST, FileChannel::tryLock);
+            case "take" -> RunLock.take(directory, FAST, RunLock.KernelLocks::tryAll);
             case "unused" -> RunLock.takeUnused(directory);
             // Every process locks another byte, as if its lock did not reach the others.
             case "heartbeat" ->
                 RunLock.take(
                         directory,
                         FAST,
-                        channel -> channel.tryLock(ThreadLocalRandom.current().nextLong(1L << 40), 1, false));
+                        (channel, shared) ->
+                                channel.tryLock(ThreadLocalRandom.current().nextLong(1L << 40), 1, shared));
             default -> throw new IllegalArgumentException(how);
         };
     }

@@ -52,7 +52,7 @@ class RunLockTest {
     }
 
     private RunLock take() throws IOException {
-        return RunLock.take(directory, FAST, FileChannel::tryLock);
+        return RunLock.take(directory, FAST, RunLock.KernelLocks::tryAll);
     }
 
     /** As an owner does, so that the file is never empty. */
@@ -222,7 +222,7 @@ class RunLockTest {
 
     @Test
     void withoutLocksOfTheFileSystemTheHeartbeatDecides() throws Exception {
-        RunLock.KernelLocks none = channel -> {
+        RunLock.KernelLocks none = (channel, shared) -> {
             throw new IOException("No locks available");
         };
         try (RunLock lock = RunLock.take(directory, FAST, none)) {

@@ -8,6 +8,7 @@ import java.nio.file.FileSystemException;
 import java.nio.file.InvalidPathException;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.regex.Pattern;
 import org.fedcomuon.cluster.MemberFailedException;
 import org.fedcomuon.data.FetchException;
@@ -89,6 +90,8 @@ final class Failures implements IParameterExceptionHandler, IExecutionExceptionH
         return switch (error) {
             case ParameterException e -> new Verdict(BAD_INPUT, explain(e));
             case UsageException e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
+            case ConfigurationException e when e.getCause() instanceof InvalidPathException ->
+                new Verdict(BAD_INPUT, e.getMessage() + localeHint().map("; "::concat).orElse(""));
             case ConfigurationException e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
             case MalformedFileException e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
             case CheckpointException.Unwritten e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
@@ -104,7 +107,6 @@ final class Failures implements IParameterExceptionHandler, IExecutionExceptionH
             case DeviceException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             case FetchException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             case FileSystemException e when e.getReason() != null -> new Verdict(RUN_FAILED, e.getMessage());
-            case InvalidPathException e -> new Verdict(BAD_INPUT, explain(e));
             case OutOfMemoryError e -> new Verdict(RUN_FAILED, explain(e));
             case UncheckedIOException e
             when e.getCause() instanceof FileSystemException || e.getCause() instanceof MalformedFileException ->
@@ -116,10 +118,11 @@ final class Failures implements IParameterExceptionHandler, IExecutionExceptionH
     }
 
     /** Without a locale, Java cannot name most files; the launcher sees to one, and programs of one's own may not. */
-    private static String explain(InvalidPathException error) {
+    private static Optional<String> localeHint() {
         String encoding = System.getProperty("sun.jnu.encoding", "");
-        String hint = encoding.equals("UTF-8") ? "" : "; the locale has names in %s alone: set LC_ALL=C.UTF-8".formatted(encoding);
-        return "'%s' cannot be the name of a file: %s%s".formatted(error.getInput(), error.getReason(), hint);
+        return encoding.equals("UTF-8")
+                ? Optional.empty()
+                : Optional.of("the locale has names in %s alone: set LC_ALL=C.UTF-8".formatted(encoding));
     }
 
     private static String explain(OutOfMemoryError error) {
@@ -138,9 +141,6 @@ final class Failures implements IParameterExceptionHandler, IExecutionExceptionH
 
     /** Returns the message of picocli with a hint: the nearest names, or else the help. */
     private static String explain(ParameterException error) {
-        if (error.getCause() instanceof InvalidPathException e) {
-            return explain(e);
-        }
         CommandLine command = error.getCommandLine();
         String name = command.getCommandSpec().qualifiedName();
         String what = Objects.toString(error.getMessage());
@@ -150,6 +150,10 @@ final class Failures implements IParameterExceptionHandler, IExecutionExceptionH
             if (!e.isUnknownOption() && !command.getSubcommands().isEmpty()) {
                 what = "no such command: '%s'".formatted(e.getUnmatched().getFirst());
             }
+        }
+        boolean isName = what.contains(InvalidPathException.class.getName()); // it is not the cause
+        if (isName && localeHint().isPresent()) {
+            return what + "; " + localeHint().get();
         }
         String hint = nearest.isEmpty()
                 ? "see '%s --help'".formatted(name)

@@ -63,8 +63,9 @@ class TrainDirectoryIT {
     @Test
     void theDirectoryOfARunThatIsUnderWayIsRefusedAndThatOfAKilledOneGoesOn() throws Exception {
         Path out = temporary.resolve("run");
-        Process first = start("first", arguments("--iterations", "400", "--out", out.toString()));
+        Process first = start("first", arguments("--iterations", "60", "--out", out.toString()));
         assertThat(awaitCheckpoint(first, out, List.of())).isNotEmpty();
+        TestHosts.pause(List.of(first.toHandle())); // so that it does not end now; a suspended owner is an owner
         String owner = " is in use by process %d on ".formatted(first.pid());
         assertRefused(train("--resume", out.toString()), out + owner, "; wait until it ends");
         assertRefused(train(arguments("--out", out.toString()).toArray(String[]::new)), out + owner);
