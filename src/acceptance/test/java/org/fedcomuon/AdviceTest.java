@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 /** What messages advise exists: the options that they name are options of ours. */
 class AdviceTest {
     private static final Pattern OPTION = Pattern.compile("(?<![A-Za-z0-9-])--[a-z][a-z-]*[a-z]");
-    private static final Pattern LITERAL = Pattern.compile("\"(?:[^\"\\\\]|\\\\.)*\"");
+    private static final Pattern LITERAL = Pattern.compile("\"(?:[^\"\\\\\n]++|\\\\.)*+\"");
 
     /** In an annotation of picocli: a name, or several. */
     private static final Pattern NAMES = Pattern.compile("names = (\\{[^}]*}|\"[^\"]*\")");
@@ -27,13 +27,15 @@ class AdviceTest {
     private static final Set<String> ADDED = Set.of("--help", "--version", "--verbose");
 
     /** Where arguments of other programs are: of the JVM, npm and mpirun, which no message advises. */
-    private static final Set<String> COMMANDS_OF_OTHERS = Set.of(
-            "SparkSettings.java", "NpmPackage.java", "ChildJvm.java", "MpiRounds.java", "ClientsSection.java");
+    private static final Set<String> COMMANDS_OF_OTHERS =
+            Set.of("SparkSettings.java", "NpmPackage.java", "ChildJvm.java", "MpiRounds.java", "ClientsSection.java");
 
     private static List<Path> sources() throws IOException {
         var all = new ArrayList<Path>();
         try (Stream<Path> modules = Files.list(Repository.root().resolve("src"))) {
-            for (Path main : modules.map(module -> module.resolve("main/java")).filter(Files::isDirectory).toList()) {
+            for (Path main : modules.map(module -> module.resolve("main/java"))
+                    .filter(Files::isDirectory)
+                    .toList()) {
                 try (Stream<Path> files = Files.walk(main)) {
                     files.filter(file -> file.toString().endsWith(".java")).forEach(all::add);
                 }
@@ -57,7 +59,9 @@ class AdviceTest {
         for (Path source : sources()) {
             ours.addAll(options(NAMES, Files.readString(source)));
         }
-        assertThat(ours).contains("--out", "--resume", "--data-dir", "--cluster-timeout").hasSizeGreaterThan(30);
+        assertThat(ours)
+                .contains("--out", "--resume", "--data-dir", "--cluster-timeout")
+                .hasSizeGreaterThan(30);
         var unknown = new TreeSet<String>();
         for (Path source : sources()) {
             String name = String.valueOf(source.getFileName());
@@ -72,6 +76,7 @@ class AdviceTest {
         }
         assertThat(unknown).isEmpty();
         Pattern said = Pattern.compile("(?m)^.*\\b(?:say|die [12]) .*$");
-        assertThat(ours).containsAll(options(said, Files.readString(Repository.root().resolve("fedcomuon"))));
+        assertThat(ours)
+                .containsAll(options(said, Files.readString(Repository.root().resolve("fedcomuon"))));
     }
 }

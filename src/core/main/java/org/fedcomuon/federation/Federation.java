@@ -587,9 +587,7 @@ public final class Federation {
             requireNoMistakes();
             Floats w0 = start();
             method.validate(iterations, tau);
-            require(
-                    recorded == null || resume != null || !new RunFiles(recorded).areTaken(),
-                    RunFiles.taken(recorded));
+            require(recorded == null || resume != null || !new RunFiles(recorded).areTaken(), RunFiles.taken(recorded));
             var observers = new ArrayList<>(listeners);
             if (recorded != null && (cluster == null || cluster.self() == 0)) {
                 observers.addFirst(new RunRecorder(recorded, settings(), Map.of(), step -> Map.of()));

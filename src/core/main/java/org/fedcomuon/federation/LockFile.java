@@ -2,6 +2,7 @@ package org.fedcomuon.federation;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileSystemException;
@@ -11,7 +12,6 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Optional;
-import org.fedcomuon.internal.file.SteadyChannel;
 
 /**
  * The file that says who holds a {@link RunLock}. Every look and every change opens it anew, because only then NFS asks
@@ -51,14 +51,23 @@ record LockFile(Path path) {
         if (Files.exists(path, LinkOption.NOFOLLOW_LINKS) && !Files.isRegularFile(path, LinkOption.NOFOLLOW_LINKS)) {
             throw new FileSystemException(path.toString(), null, "it is a link, or not a regular file");
         }
-        try (SteadyChannel now = SteadyChannel.read(path)) {
-            return Optional.of(now.on(opened -> {
-                ByteBuffer bytes = ByteBuffer.allocate(MOST_BYTES);
-                int count = opened.read(bytes, 0);
-                return new String(bytes.array(), 0, Math.max(count, 0), StandardCharsets.UTF_8);
-            }));
-        } catch (NoSuchFileException e) {
-            return Optional.empty();
+        boolean interrupted = Thread.interrupted(); // it would close the channel
+        try {
+            while (true) {
+                try (FileChannel now = FileChannel.open(path, StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS)) {
+                    ByteBuffer bytes = ByteBuffer.allocate(MOST_BYTES);
+                    int count = now.read(bytes, 0);
+                    return Optional.of(new String(bytes.array(), 0, Math.max(count, 0), StandardCharsets.UTF_8));
+                } catch (ClosedByInterruptException e) {
+                    interrupted |= Thread.interrupted();
+                } catch (NoSuchFileException e) {
+                    return Optional.empty();
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
     }
 

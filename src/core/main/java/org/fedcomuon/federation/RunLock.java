@@ -24,7 +24,6 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
 import org.fedcomuon.file.MalformedFileException;
-import org.fedcomuon.internal.file.FileTransfer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -184,7 +183,7 @@ public final class RunLock implements AutoCloseable {
                     return open(directory, pace, locks);
                 } catch (NoSuchFileException e) {
                     if (attempt == ATTEMPTS) {
-                        throw FileTransfer.explainWrite(directory, e);
+                        throw explained(directory, e);
                     }
                 }
             }
@@ -208,7 +207,7 @@ public final class RunLock implements AutoCloseable {
             throw e;
         } catch (IOException e) {
             release(real, made);
-            throw FileTransfer.explainWrite(directory.resolve(FILE), e);
+            throw explained(directory.resolve(FILE), e);
         } catch (RuntimeException | Error e) {
             release(real, made);
             throw e;
@@ -227,9 +226,15 @@ public final class RunLock implements AutoCloseable {
         } catch (NoSuchFileException e) {
             throw e;
         } catch (IOException e) {
-            throw new FileSystemException(
-                    directory.toString(), null, "cannot be made: " + MalformedFileException.reason(e));
+            throw explained(directory, e);
         }
+    }
+
+    private static IOException explained(Path file, IOException error) {
+        var explained = new FileSystemException(
+                MalformedFileException.oneLine(file.toString()), null, MalformedFileException.reason(error));
+        explained.initCause(error);
+        return explained;
     }
 
     private static Deque<Path> makeMissing(Path directory) throws IOException {

@@ -202,7 +202,8 @@ public final class RunRecorder implements Listener {
         try {
             AtomicFile.write(files.report(), page.html(directory));
         } catch (IOException | RuntimeException e) {
-            String reason = e instanceof IOException io ? MalformedFileException.reason(io) : String.valueOf(e.getMessage());
+            String reason =
+                    e instanceof IOException io ? MalformedFileException.reason(io) : String.valueOf(e.getMessage());
             var explained = new FileSystemException(
                     files.report().toString(),
                     null,

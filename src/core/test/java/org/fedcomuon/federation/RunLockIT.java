@@ -79,7 +79,10 @@ class RunLockIT {
     }
 
     private static void assertOneWins(List<String> said) {
-        assertThat(said).filteredOn(line -> line.startsWith("held ")).as("%s", said).hasSize(1);
+        assertThat(said)
+                .filteredOn(line -> line.startsWith("held "))
+                .as("%s", said)
+                .hasSize(1);
         assertThat(said)
                 .filteredOn(line -> !line.startsWith("held "))
                 .allMatch(line -> line.matches("refused .*/run is in use by process \\d+ on .* since .*"));
@@ -105,7 +108,8 @@ class RunLockIT {
         assertThat(run.resolve(RunLock.FILE)).exists();
         long start = System.nanoTime();
         try (RunLock lock = RunLock.take(run)) {
-            assertThat(System.nanoTime() - start).isLessThan(RunLock.Pace.USUAL.beat().toNanos());
+            assertThat(System.nanoTime() - start)
+                    .isLessThan(RunLock.Pace.USUAL.beat().toNanos());
             assertThat(lock.notes())
                     .singleElement()
                     .asString()
@@ -132,7 +136,8 @@ class RunLockIT {
             await(one, "held ");
             Process second = hosts.host("second").start(two, Map.of(), command);
             assertThat(second.waitFor(30, TimeUnit.SECONDS)).isTrue();
-            assertThat(Files.readString(two)).containsPattern("refused .*/run is in use by process \\d+ on first since ");
+            assertThat(Files.readString(two))
+                    .containsPattern("refused .*/run is in use by process \\d+ on first since ");
 
             // It looks dead, as a host does that was suspended, and finds out before it writes.
             List<ProcessHandle> suspended = hosts.host("first").processes().stream()
@@ -145,9 +150,12 @@ class RunLockIT {
             assertThat(Files.readString(three)).contains("on first", "has not answered");
             TestHosts.proceed(suspended);
             await(one, "lost ");
-            assertThat(Files.readString(one)).containsPattern("lost .* belongs to another run now: process \\d+ on second");
+            assertThat(Files.readString(one))
+                    .containsPattern("lost .* belongs to another run now: process \\d+ on second");
             assertThat(first.waitFor(30, TimeUnit.SECONDS)).isTrue();
-            assertThat(RunOwner.of(Files.readString(run.resolve(RunLock.FILE))).orElseThrow().host())
+            assertThat(RunOwner.of(Files.readString(run.resolve(RunLock.FILE)))
+                            .orElseThrow()
+                            .host())
                     .isEqualTo("second");
         }
     }

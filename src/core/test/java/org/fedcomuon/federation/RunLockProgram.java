@@ -1,7 +1,6 @@
 package org.fedcomuon.federation;
 
 import java.io.IOException;
-import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;

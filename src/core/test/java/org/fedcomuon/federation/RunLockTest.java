@@ -76,7 +76,8 @@ class RunLockTest {
             RunOwner owner = RunOwner.of(Files.readString(file)).orElseThrow();
             assertThat(owner.pid()).isEqualTo(ProcessHandle.current().pid());
             assertThat(owner.host())
-                    .isEqualTo(Files.readString(Path.of("/proc/sys/kernel/hostname")).strip());
+                    .isEqualTo(Files.readString(Path.of("/proc/sys/kernel/hostname"))
+                            .strip());
             assertThat(owner.isAlive()).isTrue();
             assertThat(owner.isHere(RunOwner.current())).isTrue();
         }
@@ -104,7 +105,9 @@ class RunLockTest {
         try (RunLock _ = RunLock.take(deep)) {
             Files.createFile(deep.resolve("config.yaml"));
         }
-        assertThat(deep).isDirectoryNotContaining(each -> String.valueOf(each.getFileName()).contains("lock"));
+        assertThat(deep)
+                .isDirectoryNotContaining(
+                        each -> String.valueOf(each.getFileName()).contains("lock"));
         try (RunLock _ = take()) {
             assertThat(file).exists();
         }
@@ -161,7 +164,8 @@ class RunLockTest {
         Files.writeString(file, ELSEWHERE.text(7));
         long start = System.nanoTime();
         try (RunLock lock = take()) {
-            assertThat(Duration.ofNanos(System.nanoTime() - start)).isGreaterThan(FAST.beat().multipliedBy(2));
+            assertThat(Duration.ofNanos(System.nanoTime() - start))
+                    .isGreaterThan(FAST.beat().multipliedBy(2));
             assertThat(lock.notes())
                     .singleElement()
                     .asString()
@@ -192,14 +196,15 @@ class RunLockTest {
         try {
             RunOwner me = RunOwner.current();
             String stat = Files.readString(Path.of("/proc/" + process.pid() + "/stat"));
-            long started = Long.parseLong(stat.substring(stat.lastIndexOf(')') + 2).split(" ")[19]);
+            long started =
+                    Long.parseLong(stat.substring(stat.lastIndexOf(')') + 2).split(" ")[19]);
             RunOwner alive =
                     new RunOwner(me.host(), me.boot(), me.processes(), process.pid(), started, Instant.now(), "x");
             Files.writeString(file, alive.text(3));
             assertRefused(Long.toString(process.pid()));
             // The number of a process that has ended is given to another.
-            RunOwner earlier = new RunOwner(
-                    me.host(), me.boot(), me.processes(), process.pid(), started - 1, Instant.now(), "x");
+            RunOwner earlier =
+                    new RunOwner(me.host(), me.boot(), me.processes(), process.pid(), started - 1, Instant.now(), "x");
             Files.writeString(file, earlier.text(3));
             take().close();
         } finally {
@@ -250,7 +255,9 @@ class RunLockTest {
                     .hasMessageContaining("belongs to another run now: process 1234 on elsewhere");
             assertThat(told.await(10, TimeUnit.SECONDS)).isTrue();
         }
-        assertThat(RunOwner.of(Files.readString(file))).as("it is not ours to delete").contains(ELSEWHERE);
+        assertThat(RunOwner.of(Files.readString(file)))
+                .as("it is not ours to delete")
+                .contains(ELSEWHERE);
         Files.delete(file);
         try (RunLock lock = take()) {
             Files.delete(file);

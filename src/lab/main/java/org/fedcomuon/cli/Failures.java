@@ -17,6 +17,7 @@ import org.fedcomuon.experiment.ConfigurationException;
 import org.fedcomuon.federation.CheckpointException;
 import org.fedcomuon.federation.RunLock;
 import org.fedcomuon.file.MalformedFileException;
+import org.fedcomuon.internal.NativeLimits;
 import org.fedcomuon.method.ClientFaultException;
 import org.fedcomuon.method.DivergedException;
 import picocli.CommandLine;
@@ -66,8 +67,8 @@ final class Failures implements IParameterExceptionHandler, IExecutionExceptionH
     }
 
     /**
-     * Reports an error that ends a thread. Without memory, others may wait for that thread for ever, so the process ends
-     * at once; its files are complete or have no name yet.
+     * Reports an error that ends a thread. Without memory, others may wait for that thread for ever, so the process
+     * ends at once; its files are complete or have no name yet.
      */
     void endsThread(Thread thread, Throwable error) {
         report(error);
@@ -90,8 +91,11 @@ final class Failures implements IParameterExceptionHandler, IExecutionExceptionH
         return switch (error) {
             case ParameterException e -> new Verdict(BAD_INPUT, explain(e));
             case UsageException e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
-            case ConfigurationException e when e.getCause() instanceof InvalidPathException ->
-                new Verdict(BAD_INPUT, e.getMessage() + localeHint().map("; "::concat).orElse(""));
+            case ConfigurationException e
+            when e.getCause() instanceof InvalidPathException ->
+                new Verdict(
+                        BAD_INPUT,
+                        e.getMessage() + localeHint().map("; "::concat).orElse(""));
             case ConfigurationException e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
             case MalformedFileException e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
             case CheckpointException.Unwritten e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
@@ -107,6 +111,8 @@ final class Failures implements IParameterExceptionHandler, IExecutionExceptionH
             case DeviceException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             case FetchException e -> new Verdict(RUN_FAILED, Objects.toString(e.getMessage()));
             case FileSystemException e when e.getReason() != null -> new Verdict(RUN_FAILED, e.getMessage());
+            case NativeLimits.RefusedException e -> new Verdict(BAD_INPUT, Objects.toString(e.getMessage()));
+            case ExceptionInInitializerError e when e.getCause() instanceof RuntimeException cause -> judge(cause);
             case OutOfMemoryError e -> new Verdict(RUN_FAILED, explain(e));
             case UncheckedIOException e
             when e.getCause() instanceof FileSystemException || e.getCause() instanceof MalformedFileException ->

@@ -165,8 +165,8 @@ public final class Training {
     }
 
     /**
-     * Checks the files that a resumed run continues, and that its report is made of when it has ended, before it starts.
-     * A run without a checkpoint begins anew, and replaces them.
+     * Checks the files that a resumed run continues, and that its report is made of when it has ended, before it
+     * starts. A run without a checkpoint begins anew, and replaces them.
      *
      * @throws ConfigurationException naming the file and the line
      */

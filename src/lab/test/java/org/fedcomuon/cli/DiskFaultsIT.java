@@ -232,14 +232,15 @@ class DiskFaultsIT {
                 %5$s > report.log 2>&1 || exit 97
                 cp -r %3$s .
                 """.formatted(
-                        results,
-                        train,
-                        out,
-                        kib,
-                        shell(ChildJvm.command(
-                                List.of(), "org.fedcomuon.cli.Main", List.of("report", out.toString())))));
+                results,
+                train,
+                out,
+                kib,
+                shell(ChildJvm.command(List.of(), "org.fedcomuon.cli.Main", List.of("report", out.toString())))));
         String first = Files.readString(results.resolve("first.log"));
-        assertThat(code).as(first + Files.readString(temporary.resolve("script"))).isZero();
+        assertThat(code)
+                .as(first + Files.readString(temporary.resolve("script")))
+                .isZero();
         assertThat(Files.readString(results.resolve("first.code")).strip())
                 .as(first)
                 .isEqualTo("1");

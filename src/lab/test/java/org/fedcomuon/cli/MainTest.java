@@ -137,7 +137,9 @@ class MainTest {
                 .hasLineCount(1);
         CommandRun other = runWith(new OutOfMemoryError("unable to create native thread"), "trial");
         assertThat(other.exitCode()).isEqualTo(1);
-        assertThat(other.err()).contains("unable to create native thread", "--threads").hasLineCount(1);
+        assertThat(other.err())
+                .contains("unable to create native thread", "--threads")
+                .hasLineCount(1);
     }
 
     @Test
@@ -145,10 +147,9 @@ class MainTest {
     @Timeout(120)
     void aThreadWithoutMemoryEndsTheProcess(@TempDir Path temporary) throws Exception {
         Path log = temporary.resolve("log");
-        List<String> arguments = List.of(
-                "train", "mnist-robust", "--iterations", "1000000", "--quiet", "--out", temporary + "/run");
-        Process process = TrainProcess.start(
-                log, ChildJvm.command(List.of(), ThreadWithoutMemory.class, arguments));
+        List<String> arguments =
+                List.of("train", "mnist-robust", "--iterations", "1000000", "--quiet", "--out", temporary + "/run");
+        Process process = TrainProcess.start(log, ChildJvm.command(List.of(), ThreadWithoutMemory.class, arguments));
         assertThat(TrainProcess.end(process)).isEqualTo(1);
         assertThat(Files.readString(log))
                 .startsWith("fedcomuon: not enough memory: Java heap space")

@@ -104,7 +104,8 @@ class TrainDirectoryIT {
         assertThat(runs).hasSize(2);
         assertThat(runs.get(1)).isEqualTo(runs.get(0) + "-2");
         for (String run : runs) {
-            assertThat(TrainProcess.sha256(temporary.resolve("runs").resolve(run))).hasSize(64);
+            assertThat(TrainProcess.sha256(temporary.resolve("runs").resolve(run)))
+                    .hasSize(64);
         }
     }
 

@@ -101,7 +101,8 @@ final class SparkSettings {
         } catch (IllegalArgumentException e) { // numbers, sizes, times, and the master itself
             String reason = String.valueOf(e.getMessage()).lines().findFirst().orElse("");
             String names = Arrays.stream(settings.getAll())
-                    .filter(each -> reason.contains(each._2) && !each._2.isBlank() && System.getProperty(each._1) != null)
+                    .filter(each ->
+                            reason.contains(each._2) && !each._2.isBlank() && System.getProperty(each._1) != null)
                     .map(each -> "%s = %s: ".formatted(each._1, each._2))
                     .collect(Collectors.joining());
             throw new ConfigurationException("a setting of Spark cannot be used: " + names + reason, e);
