@@ -197,7 +197,7 @@ class RunLockTest {
             RunOwner me = RunOwner.current();
             String stat = Files.readString(Path.of("/proc/" + process.pid() + "/stat"));
             long started =
-                    Long.parseLong(stat.substring(stat.lastIndexOf(')') + 2).split(" ")[19]);
+                    Long.parseLong(stat.substring(stat.lastIndexOf(')') + 2).split(" ", -1)[19]);
             RunOwner alive =
                     new RunOwner(me.host(), me.boot(), me.processes(), process.pid(), started, Instant.now(), "x");
             Files.writeString(file, alive.text(3));

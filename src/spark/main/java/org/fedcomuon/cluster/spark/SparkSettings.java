@@ -99,14 +99,20 @@ final class SparkSettings {
         try {
             return new JavaSparkContext(settings);
         } catch (IllegalArgumentException e) { // numbers, sizes, times, and the master itself
-            String reason = String.valueOf(e.getMessage()).lines().findFirst().orElse("");
+            String reason = String.valueOf(e.getMessage());
             String names = Arrays.stream(settings.getAll())
-                    .filter(each ->
-                            reason.contains(each._2) && !each._2.isBlank() && System.getProperty(each._1) != null)
+                    .filter(each -> System.getProperty(each._1) != null && isNamed(each._2, reason))
                     .map(each -> "%s = %s: ".formatted(each._1, each._2))
                     .collect(Collectors.joining());
             throw new ConfigurationException("a setting of Spark cannot be used: " + names + reason, e);
         }
+    }
+
+    private static boolean isNamed(String value, String reason) {
+        return !value.isBlank()
+                && Pattern.compile("(?<!\\w)%s(?!\\w)".formatted(Pattern.quote(value)))
+                        .matcher(reason)
+                        .find();
     }
 
     /**

@@ -268,7 +268,7 @@ class SparkIT {
 
         for (String setting : List.of("spark.executor.memory=banana", "spark.fedcomuon.fan=x")) {
             String name = setting.substring(0, setting.indexOf('='));
-            Path never = temporary.resolve(name);
+            Path never = temporary.resolve("never");
             Process wrong = train(name, TWO_EXECUTORS, "-D" + setting, arguments(never));
             assertThat(end(wrong)).as(log(name)).isEqualTo(BAD_INPUT);
             assertThat(log(name).lines())
