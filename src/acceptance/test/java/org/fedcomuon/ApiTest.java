@@ -50,6 +50,7 @@ class ApiTest {
 
     /** State of the process, each for a reason; whatever else is static never changes. */
     private static final Set<String> STATE = Set.of(
+            "org.fedcomuon.federation.RunLock.HELD", // locks of files exclude no one in the same JVM
             "org.fedcomuon.internal.vendor.JCudaLibrary.REASONS", // a library is loaded once a process, or never
             "org.fedcomuon.format.SafetensorsWriter.LIVE", // unfinished files that are not to be swept away
             "org.fedcomuon.model.Torch.CLAIMED", // a setting of libtorch's that each thread makes once
@@ -88,10 +89,13 @@ class ApiTest {
                 && type.getEnclosingClass().map(ApiTest::isApi).orElse(true);
     }
 
-    /** Every exported type is one more that users may depend on and readers have to pass by; it was 147 once. */
+    /**
+     * Every exported type is one more that users may depend on and readers have to pass by; it was 147 once, and 165
+     * before the lock of a run.
+     */
     @Test
     void fewTypesAreExported() {
-        assertThat(api()).filteredOn(JavaClass::isTopLevelClass).hasSizeLessThanOrEqualTo(165);
+        assertThat(api()).filteredOn(JavaClass::isTopLevelClass).hasSizeLessThanOrEqualTo(166);
     }
 
     @Test

@@ -216,6 +216,72 @@ class LauncherIT {
         assertThat(run.out()).contains("sha256");
     }
 
+    @Test
+    void aHeapThatIsTooSmallIsOneLineWithTheRemedy() throws Exception {
+        Run run = fedcomuon("-Xmx24m", "train", "mnist-robust", "--iterations", "5", "--quiet", "--out", "run");
+        assertThat(run.exitCode()).as(run.err()).isEqualTo(1);
+        assertThat(run.err().lines())
+                .singleElement()
+                .asString()
+                .startsWith("fedcomuon: not enough memory: ")
+                .contains("FEDCOMUON_JAVA_OPTS=-Xmx");
+        assertThat(temporary.resolve("run/run.lock")).doesNotExist();
+    }
+
+    @Test
+    void anOptionThatTheJvmRefusesIsOneLine() throws Exception {
+        assertOneLine(fedcomuon("-Xmx4q", "--version"), "FEDCOMUON_JAVA_OPTS: ", "-Xmx4q");
+        assertOneLine(fedcomuon("-XX:+NoSuchOption", "--version"), "FEDCOMUON_JAVA_OPTS: ", "NoSuchOption");
+    }
+
+    /** As in a container whose user has no entry in the password file: Java says that such a home is called "?". */
+    @Test
+    void aUserWithoutAHomeGetsALineAndNoDirectoryCalledQuestionMark() throws Exception {
+        Launcher homeless = Launcher.in(temporary).with("HOME", "").with("XDG_CACHE_HOME", "");
+        Run refused = homeless.with("FEDCOMUON_JAVA_OPTS", "-Duser.home=?")
+                .run("train", "mnist-robust", "--iterations", "1", "--quiet", "--out", "run");
+        assertThat(refused.exitCode()).as(refused.err()).isEqualTo(2);
+        assertThat(refused.err().lines()).singleElement().asString().contains("set HOME", "-Dfedcomuon.cache=DIR");
+        Run run = homeless.with("FEDCOMUON_JAVA_OPTS", "-Duser.home=? -Dfedcomuon.cache=" + temporary.resolve("cache"))
+                .run("train", "mnist-robust", "--iterations", "1", "--quiet", "--out", "run")
+                .done();
+        assertThat(run.out()).contains("sha256");
+        Run home = Launcher.in(temporary)
+                .with("HOME", temporary.resolve("home").toString())
+                .with("XDG_CACHE_HOME", "")
+                .run("train", "mnist-robust", "--iterations", "1", "--quiet", "--out", "other")
+                .done();
+        assertThat(home.out()).contains("sha256");
+        try (Stream<Path> files = Files.list(temporary)) {
+            assertThat(files.map(file -> String.valueOf(file.getFileName())))
+                    .containsExactlyInAnyOrder("run", "other", "cache", "home");
+        }
+    }
+
+    /** A locale that says nothing about the encoding of names. */
+    @Test
+    void namesOfFilesMayHaveAnyLetters() throws Exception {
+        Run run = Launcher.in(temporary)
+                .with("LC_ALL", "POSIX")
+                .with("LAUNCHER", ROOT.resolve("fedcomuon").toString())
+                .shell("""
+                        name=$'l\\xc3\\xa4uft-\\xe6\\x97\\xa5'
+                        mkdir "$name"
+                        "$LAUNCHER" train mnist-robust --iterations 1 --quiet --out "$name/run"
+                        test -s "$name/run/report.html"
+                        cp "$name/run/config.yaml" "$name/$name.yaml"
+                        "$LAUNCHER" train "$name/$name.yaml" --quiet --out "$name/own"
+                        "$LAUNCHER" report "$name/own" --out "$name/$name.html"
+                        test -s "$name/$name.html"
+                        ls
+                        """)
+                .done();
+        assertThat(run.err()).isEmpty();
+        try (Stream<Path> files = Files.list(temporary)) {
+            assertThat(files).hasSize(1);
+        }
+    }
+
     /** A copy of the launcher beside what was built here, and a Maven that has nothing to do. */
     @Test
     void startsFromTheCacheThatABuildLeaves() throws Exception {

@@ -65,6 +65,14 @@ public interface Cluster extends AutoCloseable {
         return false;
     }
 
+    /**
+     * Returns whether the engine keeps the lock of the run's directory, because member 0 may be started again in
+     * another process; otherwise member 0 takes it.
+     */
+    default boolean keepsLock() {
+        return false;
+    }
+
     /** Notifies the others that this member has failed; their next exchange throws. Never throws itself. */
     void fail(String reason);
 

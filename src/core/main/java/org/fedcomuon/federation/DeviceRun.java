@@ -335,6 +335,7 @@ final class DeviceRun {
     private void save(CheckpointStore store, long step, Clients clients, Exchange server) {
         var event = new CheckpointEvent();
         event.begin();
+        monitor.requireLock();
         shared.kept.ifPresent(clients::save);
         if (setup.cluster().isPresent()) {
             saveAsMember(event, store, step, clients, server);

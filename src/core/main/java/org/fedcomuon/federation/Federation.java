@@ -1,5 +1,7 @@
 package org.fedcomuon.federation;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -25,6 +27,8 @@ import org.fedcomuon.method.Method;
 import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.Problem;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A method on a problem: T local steps in rounds of tau, over any list of devices. Results are bit-identical for every
@@ -37,15 +41,21 @@ import org.jspecify.annotations.Nullable;
  * <p>Thread-safe. {@link #run} may be called once, and starts a platform thread for each device.
  */
 public final class Federation {
+    private static final Logger LOG = LoggerFactory.getLogger(Federation.class);
+
     private final Setup setup;
     private final List<Listener> listeners;
+    private final Optional<Path> recorded;
+    private final Optional<RunLock> given;
     private final ThreadGroup own = new ThreadGroup("federation");
     private @Nullable RunMonitor monitor;
     private boolean stopBeforeStart;
 
-    private Federation(Setup setup, List<Listener> listeners) {
+    private Federation(Setup setup, List<Listener> listeners, Optional<Path> recorded, Optional<RunLock> given) {
         this.setup = setup;
         this.listeners = listeners;
+        this.recorded = recorded;
+        this.given = given;
     }
 
     /** Starts describing a run. */
@@ -59,9 +69,47 @@ public final class Federation {
      * @throws CheckpointException when the run cannot be resumed from the given checkpoint, or cannot write one
      * @throws ClientFaultException when a client fails and the policy is to fail
      * @throws org.fedcomuon.method.DivergedException when the numbers leave the range of floats
+     * @throws RunLock.InUseException when another run has the directory of this one
+     * @throws RunLock.LostException when another process has taken this one for dead, and its directory over
      * @throws InterruptedException when the calling thread is interrupted; the run has then stopped as by {@link #stop}
      */
     public Result run() throws InterruptedException {
+        try (RunLock taken = given.isPresent() ? null : lock().orElse(null)) {
+            return run(given.or(() -> Optional.ofNullable(taken)));
+        }
+    }
+
+    /** Takes the lock of the directory of this run, if it is this process that leads the run and writes there. */
+    private Optional<RunLock> lock() {
+        boolean leads = setup.cluster()
+                .map(cluster -> cluster.self() == 0 && !cluster.keepsLock())
+                .orElse(true);
+        Optional<Path> directory = recorded.or(() -> setup.store().map(CheckpointStore::directory));
+        if (!leads || directory.isEmpty()) {
+            return Optional.empty();
+        }
+        try {
+            RunLock lock = RunLock.take(directory.get());
+            lock.notes().forEach(note -> LOG.warn("{}: {}", setup.name(), note));
+            return Optional.of(lock);
+        } catch (RunLock.InUseException e) {
+            setup.cluster().ifPresent(cluster -> cluster.fail(String.valueOf(e.getMessage())));
+            throw e;
+        } catch (IOException e) {
+            throw recorded.isPresent()
+                    ? new UncheckedIOException(e)
+                    : new CheckpointException.Unwritten(String.valueOf(e.getMessage()), e);
+        }
+    }
+
+    private Result run(Optional<RunLock> lock) throws InterruptedException {
+        if (setup.resume().isEmpty() && lock.isPresent()) { // another run may have ended here since this one was built
+            recorded.ifPresent(directory -> {
+                if (new RunFiles(directory).areTaken()) {
+                    throw new IllegalStateException(RunFiles.taken(directory));
+                }
+            });
+        }
         if (!setup.cluster().map(Cluster::isRejoining).orElse(false)) {
             setup.store().ifPresent(this::requireOwn);
         }
@@ -70,7 +118,7 @@ public final class Federation {
                 setup.resume().map(path -> Checkpoint.open(path, setup)).orElse(null);
         try {
             long faults = resumed == null ? 0 : Checkpoint.Counters.of(resumed).faults();
-            RunMonitor mine = begin(faults);
+            RunMonitor mine = begin(faults, lock);
             try {
                 setup.warnings().forEach(mine::warn);
                 Result result = run(mine, resumed);
@@ -109,11 +157,11 @@ public final class Federation {
         }
     }
 
-    private synchronized RunMonitor begin(long faults) {
+    private synchronized RunMonitor begin(long faults, Optional<RunLock> lock) {
         if (monitor != null) {
             throw new IllegalStateException("a federation runs once");
         }
-        monitor = new RunMonitor(setup.name(), listeners, faults);
+        monitor = new RunMonitor(setup.name(), listeners, faults, lock);
         if (stopBeforeStart) {
             monitor.stop();
         }
@@ -255,6 +303,7 @@ public final class Federation {
         private ClientFault.Policy policy = ClientFault.Policy.FAIL;
         private @Nullable Floats initial;
         private @Nullable Path recorded;
+        private @Nullable RunLock lock;
         private long evaluateEvery;
         private @Nullable Evaluator evaluator;
         private long checkpointEvery = 1;
@@ -464,10 +513,20 @@ public final class Federation {
          * of clients, a summary, the model, a page and, unless {@link #checkpoints} names another directory,
          * checkpoints every {@value #RECORDED_ROUNDS} rounds. {@link RunFiles} documents them. A directory that holds a
          * run already is refused, unless that run is resumed; {@link RunFiles#unused} names one that no run has yet.
-         * The page needs {@code fedcomuon-lab} on the class path.
+         * The page needs {@code fedcomuon-lab} on the class path. While the run is under way, no other run can use the
+         * directory ({@link RunLock}); the same holds for that of {@link #checkpoints} where nothing is recorded.
          */
         public Builder record(Path directory) {
             recorded = directory;
+            return this;
+        }
+
+        /**
+         * Runs under a lock that was taken before, in place of one that the run takes itself. The caller closes it. If
+         * it is lost to another process, the run fails before it writes anything more.
+         */
+        public Builder lock(RunLock taken) {
+            lock = taken;
             return this;
         }
 
@@ -528,9 +587,7 @@ public final class Federation {
             requireNoMistakes();
             Floats w0 = start();
             method.validate(iterations, tau);
-            require(
-                    recorded == null || resume != null || !new RunFiles(recorded).areTaken(),
-                    "%s holds a run already; name another directory, or resume it".formatted(recorded));
+            require(recorded == null || resume != null || !new RunFiles(recorded).areTaken(), RunFiles.taken(recorded));
             var observers = new ArrayList<>(listeners);
             if (recorded != null && (cluster == null || cluster.self() == 0)) {
                 observers.addFirst(new RunRecorder(recorded, settings(), Map.of(), step -> Map.of()));
@@ -566,7 +623,9 @@ public final class Federation {
                             Optional.ofNullable(kept),
                             Optional.ofNullable(resume),
                             Collections.unmodifiableMap(new LinkedHashMap<>(description))),
-                    List.copyOf(observers));
+                    List.copyOf(observers),
+                    Optional.ofNullable(recorded),
+                    Optional.ofNullable(lock));
         }
 
         /** Refuses a problem with mistakes, naming every client that has one. */

@@ -13,6 +13,7 @@ import java.util.regex.Pattern;
 import org.fedcomuon.file.MalformedFileException;
 import org.fedcomuon.format.AtomicFile;
 import org.fedcomuon.problem.Point;
+import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JacksonException;
 import tools.jackson.core.type.TypeReference;
 import tools.jackson.databind.SerializationFeature;
@@ -31,6 +32,7 @@ import tools.jackson.databind.json.JsonMapper;
  * <tr><td>{@code model.safetensors}</td><td>the final weights, a tensor per block</td></tr>
  * <tr><td>{@code report.html}</td><td>a page about all of it, where the lab is on the class path</td></tr>
  * <tr><td>{@code checkpoints}</td><td>what the run can be resumed from</td></tr>
+ * <tr><td>{@code run.lock}</td><td>while it runs: the process that writes the others; see {@link RunLock}</td></tr>
  * </table>
  *
  * <p>Not thread-safe.
@@ -56,7 +58,8 @@ public final class RunFiles {
 
     /**
      * Returns a directory for the files of a new run: the given one or, if it exists, the first of {@code NAME-2},
-     * {@code NAME-3} and so on that does not.
+     * {@code NAME-3} and so on that does not. Another process may be given the same: {@link RunLock#takeUnused} is for
+     * one process alone.
      */
     public static Path unused(Path directory) {
         Path free = directory;
@@ -107,6 +110,11 @@ public final class RunFiles {
                 || new CheckpointStore(checkpoints()).newest().isPresent();
     }
 
+    /** Returns the sentence by which a new run is refused in the directory of another. */
+    static String taken(@Nullable Path directory) {
+        return "%s holds a run already; name another directory, or resume it".formatted(directory);
+    }
+
     /** Deletes the configuration, and the directory if nothing else is in it. */
     public void deleteUnused() throws IOException {
         Files.deleteIfExists(config());
@@ -152,7 +160,12 @@ public final class RunFiles {
     private static Optional<Map<String, Object>> resume(Path file, long step, List<String> kept) throws IOException {
         Optional<Map<String, Object>> last = Optional.empty();
         if (Files.exists(file)) {
-            for (String line : lines(file)) {
+            List<String> lines = lines(file);
+            for (int i = 0; i < lines.size(); i++) {
+                String line = lines.get(i);
+                if (line.isBlank()) {
+                    continue;
+                }
                 try {
                     Map<String, Object> values = JSON.readValue(line, VALUES);
                     if (values.get("step") instanceof Number at && at.longValue() <= step) {
@@ -160,7 +173,7 @@ public final class RunFiles {
                         last = Optional.of(values);
                     }
                 } catch (JacksonException e) {
-                    throw new MalformedFileException(file, "a line is not a JSON object", e);
+                    throw new MalformedFileException(file, "line %d: not a JSON object".formatted(i + 1), e);
                 }
             }
         }

@@ -2,6 +2,7 @@ package org.fedcomuon.federation;
 
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Consumer;
 import org.fedcomuon.method.ClientFault;
 import org.slf4j.Logger;
@@ -13,15 +14,23 @@ final class RunMonitor {
 
     private final String name;
     private final List<Listener> listeners;
+    private final Optional<RunLock> lock;
     private final long start = System.nanoTime();
     private RoundEvent round = new RoundEvent();
     private long faults;
     private volatile boolean stopping;
 
-    RunMonitor(String name, List<Listener> listeners, long faults) {
+    RunMonitor(String name, List<Listener> listeners, long faults, Optional<RunLock> lock) {
         this.name = name;
         this.listeners = listeners;
         this.faults = faults;
+        this.lock = lock;
+        lock.ifPresent(held -> held.onLoss(this::stop)); // what is to be written next throws
+    }
+
+    /** Called before files are written, by listeners or otherwise. */
+    void requireLock() {
+        lock.ifPresent(RunLock::requireHeld);
     }
 
     synchronized void tell(Consumer<Listener> what) {
@@ -37,6 +46,7 @@ final class RunMonitor {
                 begun.iterations(),
                 begun.clients(),
                 begun.devices());
+        requireLock();
         tell(listener -> listener.onStart(begun));
         round.begin();
     }
@@ -59,6 +69,7 @@ final class RunMonitor {
         if (!done.metrics().isEmpty()) { // an evaluator may keep what it finds to itself
             LOG.info("{}: step {}: {}", name, done.step(), done.metrics());
         }
+        requireLock();
         tell(listener -> listener.onEvaluation(done));
     }
 
@@ -79,6 +90,7 @@ final class RunMonitor {
 
     void ended(Result result) {
         LOG.info("{}: {} after step {}", name, result.stopped() ? "stopped" : "done", result.step());
+        requireLock();
         tell(listener -> listener.onEnd(result));
     }
 

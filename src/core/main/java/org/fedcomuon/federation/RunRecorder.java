@@ -2,6 +2,7 @@ package org.fedcomuon.federation;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -11,6 +12,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.function.LongFunction;
+import org.fedcomuon.file.MalformedFileException;
 import org.fedcomuon.format.AtomicFile;
 import org.fedcomuon.method.ClientFault;
 import org.fedcomuon.method.ClientFaultException;
@@ -192,7 +194,23 @@ public final class RunRecorder implements Listener {
         files.writeSummary(values);
         Optional<Page> page = ServiceLoader.load(Page.class).findFirst();
         if (page.isPresent()) {
-            AtomicFile.write(files.report(), page.get().html(directory));
+            writePage(page.get());
+        }
+    }
+
+    private void writePage(Page page) throws IOException {
+        try {
+            AtomicFile.write(files.report(), page.html(directory));
+        } catch (IOException | RuntimeException e) {
+            String reason =
+                    e instanceof IOException io ? MalformedFileException.reason(io) : String.valueOf(e.getMessage());
+            var explained = new FileSystemException(
+                    files.report().toString(),
+                    null,
+                    "%s; summary and model are complete, and './fedcomuon report %s' writes the page later"
+                            .formatted(reason, directory));
+            explained.initCause(e);
+            throw explained;
         }
     }
 

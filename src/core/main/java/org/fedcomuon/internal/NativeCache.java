@@ -30,12 +30,7 @@ public final class NativeCache {
     /** Returns the directory as it is named, whether it can be used or not. */
     static Path named() {
         String given = System.getProperty(NativeLibrary.CACHE_PROPERTY);
-        if (given != null) {
-            return Path.of(given).toAbsolutePath();
-        }
-        String xdg = System.getenv("XDG_CACHE_HOME");
-        Path base = xdg != null && !xdg.isEmpty() ? Path.of(xdg) : Path.of(System.getProperty("user.home"), ".cache");
-        return base.resolve("fedcomuon").toAbsolutePath();
+        return given != null ? Path.of(given).toAbsolutePath() : UserHome.cache();
     }
 
     /**
@@ -75,10 +70,14 @@ public final class NativeCache {
      * @return the reason why there is no safe place and JavaCPP must not be used, if so
      */
     static Optional<String> settleJavaCpp() {
+        return settleJavaCpp(UserHome.directory());
+    }
+
+    static Optional<String> settleJavaCpp(Path home) {
         if (System.getProperty(JAVACPP_PROPERTY) != null || System.getProperty(JAVACPP_PROPERTY_OF_OLD) != null) {
             return Optional.empty();
         }
-        Path usual = Path.of(System.getProperty("user.home"), ".javacpp", "cache");
+        Path usual = home.resolve(Path.of(".javacpp", "cache"));
         String reason;
         try {
             System.setProperty(JAVACPP_PROPERTY, javaCpp(usual, false).toString());
@@ -93,7 +92,7 @@ public final class NativeCache {
             return Optional.empty();
         } catch (IOException e) {
             return Optional.of(
-                    "no safe place for JavaCPP's libraries: neither %s (%s) nor %s (%s); name one with -D%s=DIR"
+                    "no safe place for JavaCPP's libraries: neither %s (%s) nor %s (%s); set HOME, or name one with -D%s=DIR"
                             .formatted(usual, reason, named(), e, NativeLibrary.CACHE_PROPERTY));
         }
     }

@@ -22,12 +22,21 @@ public final class NativeLimits {
     /**
      * Comes before the first use of a class of JavaCPP's.
      *
-     * @throws IllegalStateException when it must not be used, since others could change what it loads
+     * @throws RefusedException when it must not be used, since others could change what it loads
      */
     public static void lift() {
         REFUSED.ifPresent(reason -> {
-            throw new IllegalStateException(reason);
+            throw new RefusedException(reason);
         });
+    }
+
+    /** JavaCPP has no safe place. The message is one line with what to set. */
+    public static final class RefusedException extends IllegalStateException {
+        private static final long serialVersionUID = 1L;
+
+        RefusedException(String reason) {
+            super(reason);
+        }
     }
 
     private static void set(String name) {

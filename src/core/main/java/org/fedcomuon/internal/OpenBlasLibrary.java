@@ -79,7 +79,7 @@ public final class OpenBlasLibrary {
     private static Outcome unpackAndLoad() {
         try {
             NativeLimits.lift();
-        } catch (IllegalStateException e) {
+        } catch (NativeLimits.RefusedException e) {
             return missing(String.valueOf(e.getMessage()));
         }
         String platform = Loader.getPlatform();

@@ -144,37 +144,35 @@ class PrivateDirectoryTest {
 
     @Test
     void javaCppHasASafePlaceOrNone() throws IOException {
-        String[] names = {"org.bytedeco.javacpp.cachedir", "user.home"};
-        String[] before = {System.getProperty(names[0]), System.getProperty(names[1])};
+        String name = "org.bytedeco.javacpp.cachedir";
+        String before = System.getProperty(name);
+        Path home = base.resolve("home");
         try {
-            System.setProperty(names[0], "/a/users/own");
-            assertThat(NativeCache.settleJavaCpp()).isEmpty();
-            assertThat(System.getProperty(names[0])).isEqualTo("/a/users/own");
+            System.setProperty(name, "/a/users/own");
+            assertThat(NativeCache.settleJavaCpp(home)).isEmpty();
+            assertThat(System.getProperty(name)).isEqualTo("/a/users/own");
 
             // A home that cannot be written to: ours is next, not the directory for temporary files.
-            System.clearProperty(names[0]);
-            Path file = Files.createFile(base.resolve("home"));
-            System.setProperty(names[1], file.toString());
+            System.clearProperty(name);
+            Files.createFile(home);
             System.setProperty(
                     NativeLibrary.CACHE_PROPERTY, base.resolve("cache").toString());
-            assertThat(NativeCache.settleJavaCpp()).isEmpty();
-            assertThat(System.getProperty(names[0]))
+            assertThat(NativeCache.settleJavaCpp(home)).isEmpty();
+            assertThat(System.getProperty(name))
                     .isEqualTo(base.resolve("cache/javacpp").toString());
 
-            System.clearProperty(names[0]);
-            System.setProperty(NativeLibrary.CACHE_PROPERTY, file.toString());
-            assertThat(NativeCache.settleJavaCpp())
+            System.clearProperty(name);
+            System.setProperty(NativeLibrary.CACHE_PROPERTY, home.toString());
+            assertThat(NativeCache.settleJavaCpp(home))
                     .hasValueSatisfying(reason -> assertThat(reason)
                             .contains("no safe place for JavaCPP's libraries", "-Dfedcomuon.cache=DIR")
                             .doesNotContain("\n"));
-            assertThat(System.getProperty(names[0])).isNull();
+            assertThat(System.getProperty(name)).isNull();
         } finally {
-            for (int i = 0; i < names.length; i++) {
-                if (before[i] == null) {
-                    System.clearProperty(names[i]);
-                } else {
-                    System.setProperty(names[i], before[i]);
-                }
+            if (before == null) {
+                System.clearProperty(name);
+            } else {
+                System.setProperty(name, before);
             }
         }
     }

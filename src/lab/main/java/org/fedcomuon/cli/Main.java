@@ -58,7 +58,9 @@ public final class Main implements Runnable {
     /** Runs one command and exits with its exit code. */
     public static void main(String[] args) {
         OF_RUNS.setLevel(Level.OFF);
-        System.exit(run(commandLine(), args));
+        var commandLine = commandLine();
+        Thread.setDefaultUncaughtExceptionHandler(failures(commandLine, args)::endsThread);
+        System.exit(run(commandLine, args));
     }
 
     /** Returns the command line with the commands of all modules that are present. */
@@ -72,8 +74,7 @@ public final class Main implements Runnable {
     }
 
     static int run(CommandLine commandLine, String... args) {
-        boolean verbose = Stream.of(args).takeWhile(arg -> !arg.equals("--")).anyMatch(VERBOSE::equals);
-        var failures = new Failures(commandLine.getErr(), verbose);
+        Failures failures = failures(commandLine, args);
         commandLine.setParameterExceptionHandler(failures);
         commandLine.setExecutionExceptionHandler(failures);
         try {
@@ -81,6 +82,11 @@ public final class Main implements Runnable {
         } catch (Error error) { // picocli passes only exceptions to its handlers
             return failures.report(error);
         }
+    }
+
+    private static Failures failures(CommandLine commandLine, String... args) {
+        boolean verbose = Stream.of(args).takeWhile(arg -> !arg.equals("--")).anyMatch(VERBOSE::equals);
+        return new Failures(commandLine.getErr(), verbose);
     }
 
     /** Runs only when no command is named. */

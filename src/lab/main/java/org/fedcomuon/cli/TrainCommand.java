@@ -1,6 +1,7 @@
 package org.fedcomuon.cli;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Iterator;
@@ -17,7 +18,7 @@ import org.fedcomuon.experiment.Configuration;
 import org.fedcomuon.experiment.Preset;
 import org.fedcomuon.experiment.Training;
 import org.fedcomuon.experiment.TrainingEngine;
-import org.fedcomuon.federation.RunFiles;
+import org.fedcomuon.federation.RunLock;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -172,6 +173,8 @@ final class TrainCommand implements Callable<Integer> {
     @Option(names = "--quiet", description = "Show no progress.")
     private boolean quiet;
 
+    private Optional<RunLock> lock = Optional.empty();
+
     @Override
     public Integer call() throws IOException, InterruptedException {
         if (threads.isPresent() && threads.get() < 1) {
@@ -214,7 +217,11 @@ final class TrainCommand implements Callable<Integer> {
         };
         stoppable(stop, () -> {
             try {
-                engine.run(job, () -> display.open(configuration, directory(configuration), job.resumes()));
+                try {
+                    engine.run(job, () -> display.open(configuration, claim(configuration), job.resumes()));
+                } finally {
+                    lock.ifPresent(RunLock::close);
+                }
                 display.report();
                 display.keep();
             } catch (IOException | InterruptedException | RuntimeException | Error e) {
@@ -259,22 +266,27 @@ final class TrainCommand implements Callable<Integer> {
                 changes);
     }
 
-    private Path directory(Configuration configuration) {
-        if (resume.isPresent()) {
-            if (out.isPresent() && !out.equals(resume)) {
-                throw new UsageException(
-                        "--out %s: a run that is resumed stays in %s".formatted(out.get(), resume.get()));
-            }
-            return resume.get();
+    /** Takes the directory of the run, from when on no other run can use it. */
+    private RunLock claim(Configuration configuration) {
+        if (resume.isPresent() && out.isPresent() && !out.equals(resume)) {
+            throw new UsageException("--out %s: a run that is resumed stays in %s".formatted(out.get(), resume.get()));
         }
-        if (out.isPresent()) {
-            if (Training.isTaken(out.get())) {
-                throw new UsageException(
-                        "--out %s holds a run already; --resume %s continues it".formatted(out.get(), out.get()));
+        Optional<Path> named = resume.or(() -> out);
+        try {
+            RunLock taken = named.isPresent()
+                    ? Training.lock(named.get())
+                    : RunLock.takeUnused(Path.of("runs", configuration.directoryName()));
+            lock = Optional.of(taken);
+            if (resume.isPresent()) {
+                Training.requireWhole(resume.get());
+            } else if (Training.isTaken(taken.directory())) {
+                throw new UsageException("--out %s holds a run already; --resume %s continues it"
+                        .formatted(taken.directory(), taken.directory()));
             }
-            return out.get();
+            return taken;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
-        return RunFiles.unused(Path.of("runs", configuration.directoryName()));
     }
 
     private interface Work {

@@ -8,11 +8,13 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Consumer;
 import org.fedcomuon.dashboard.Dashboard;
 import org.fedcomuon.experiment.Configuration;
 import org.fedcomuon.experiment.Training;
 import org.fedcomuon.experiment.TrainingEngine;
 import org.fedcomuon.federation.Listener;
+import org.fedcomuon.federation.RunLock;
 import picocli.CommandLine;
 
 /**
@@ -35,7 +37,10 @@ final class TrainDisplay {
         this.quiet = quiet;
     }
 
-    TrainingEngine.View open(Configuration configuration, Path runDirectory, boolean resumed) {
+    TrainingEngine.View open(Configuration configuration, RunLock lock, boolean resumed) {
+        Path runDirectory = lock.directory();
+        Consumer<String> notes = quiet ? note -> {} : this::line;
+        lock.notes().forEach(notes);
         dashboard = dashboardOptions.open(configuration, runDirectory, resumed);
         // The port may have been chosen automatically.
         dashboard.ifPresent(open -> line("dashboard: " + open.uri()));
@@ -45,7 +50,7 @@ final class TrainDisplay {
             progress = Optional.of(Progress.ofRun(err, configuration.iterations()));
             listeners.addAll(progress.stream().toList());
         }
-        return new TrainingEngine.View(runDirectory, listeners, quiet ? note -> {} : this::line);
+        return new TrainingEngine.View(runDirectory, Optional.of(lock), listeners, notes);
     }
 
     private void line(String text) {

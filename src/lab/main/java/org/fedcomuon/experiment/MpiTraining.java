@@ -36,7 +36,7 @@ public final class MpiTraining extends ProcessTraining {
                         mine.map(own -> own.directory().toString()).orElse(""));
                 train(
                         job,
-                        mine.orElseGet(() -> new View(Path.of(directory), List.of(), note -> {})),
+                        mine.orElseGet(() -> new View(Path.of(directory), Optional.empty(), List.of(), note -> {})),
                         Optional.of(cluster),
                         threads);
             } catch (MemberFailedException e) {

@@ -19,7 +19,7 @@ abstract class ProcessTraining implements TrainingEngine {
                 job.memoryLimit(),
                 job.resumes() ? Optional.of(Training.checkpoints(view.directory())) : Optional.empty(),
                 job.version());
-        begin(new Training(job.configuration(), options, view.directory(), view.listeners(), view.notes()))
+        begin(new Training(job.configuration(), options, view.directory(), view.lock(), view.listeners(), view.notes()))
                 .run();
     }
 

@@ -440,7 +440,8 @@ public record Reproduction(
                 there ? Optional.of(Training.checkpoints(out)) : Optional.empty(),
                 options.version());
         try {
-            Map<String, Object> summary = new Training(configuration, with, out, List.of(), notes).run();
+            Map<String, Object> summary =
+                    new Training(configuration, with, out, Optional.empty(), List.of(), notes).run();
             String scores = Stream.of("test_accuracy", "test_perplexity", "test_auc", "test_loss")
                     .filter(summary::containsKey)
                     .map(score -> "%s %s, ".formatted(score.replace('_', ' '), summary.get(score)))

@@ -172,6 +172,22 @@ public record RunRecord(
                         : List.of());
     }
 
+    /**
+     * Checks what {@link #read} will read when a run that is under way has ended: all but the summary, which is still
+     * to be written.
+     *
+     * @throws RunRecordException when a file is damaged
+     */
+    static void requireWhole(Path directory) {
+        config(directory.resolve(CONFIG));
+        Path metrics = directory.resolve(METRICS);
+        Path ofClients = directory.resolve(CLIENTS);
+        List<Evaluation> evaluations = Files.exists(metrics) ? evaluations(metrics, true) : List.of();
+        if (Files.exists(ofClients) && !evaluations.isEmpty()) {
+            clients(ofClients, evaluations.getLast().step);
+        }
+    }
+
     /** Reads the rows of one step. */
     private static List<Map<String, Double>> clients(Path file, long step) {
         var rows = new TreeMap<Long, Map<String, Double>>();

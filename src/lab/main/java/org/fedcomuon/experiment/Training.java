@@ -16,6 +16,7 @@ import org.fedcomuon.federation.CheckpointStore;
 import org.fedcomuon.federation.Federation;
 import org.fedcomuon.federation.Listener;
 import org.fedcomuon.federation.RunFiles;
+import org.fedcomuon.federation.RunLock;
 import org.fedcomuon.federation.RunRecorder;
 import org.fedcomuon.federation.Start;
 import org.fedcomuon.file.MalformedFileException;
@@ -71,6 +72,7 @@ public final class Training {
     private final Options options;
     private final Path directory;
     private final RunFiles files;
+    private final Optional<RunLock> lock;
     private final List<Listener> listeners;
     private final Consumer<String> notes;
     private Optional<Federation> federation = Optional.empty();
@@ -85,6 +87,8 @@ public final class Training {
      * Prepares a run.
      *
      * @param directory the directory for its files; made after the configuration and the data have been checked
+     * @param lock of the directory, which the caller closes; if empty, the run takes one itself when it starts, unless
+     *     its cluster has it
      * @param listeners receive the events of the run
      * @param notes receives lines about the data and the estimated memory
      */
@@ -92,12 +96,14 @@ public final class Training {
             Configuration configuration,
             Options options,
             Path directory,
+            Optional<RunLock> lock,
             List<Listener> listeners,
             Consumer<String> notes) {
         this.configuration = configuration;
         this.options = options;
         this.directory = directory;
         this.files = new RunFiles(directory);
+        this.lock = lock;
         this.listeners = List.copyOf(listeners);
         this.notes = notes;
     }
@@ -144,7 +150,48 @@ public final class Training {
                     "--out %s cannot be made: %s".formatted(directory, MalformedFileException.reason(e)), e);
         }
         if (!Files.isWritable(directory)) {
-            throw new ConfigurationException("--out %s is not writable; name another directory".formatted(directory));
+            throw new ConfigurationException("the directory %s is not writable".formatted(directory));
+        }
+    }
+
+    /**
+     * Takes the lock of the directory of a run, and makes the directory.
+     *
+     * @throws ConfigurationException when it cannot be made, or is not writable
+     * @throws RunLock.InUseException when another run has it
+     */
+    public static RunLock lock(Path directory) throws IOException {
+        try {
+            return RunLock.take(directory);
+        } catch (IOException e) {
+            makeDirectory(directory); // says what is wrong with it, if it is the directory
+            throw e;
+        }
+    }
+
+    /**
+     * Checks the files that a resumed run continues, and that its report is made of when it has ended, before it
+     * starts. A run without a checkpoint begins anew, and replaces them.
+     *
+     * @throws ConfigurationException naming the file and the line
+     */
+    public static void requireWhole(Path directory) throws IOException {
+        long step = lastCheckpoint(directory).map(CheckpointStore::step).orElse(0L);
+        if (step == 0) {
+            return;
+        }
+        try {
+            new RunFiles(directory).resume(step);
+            RunRecord.requireWhole(directory);
+        } catch (MalformedFileException | RunRecordException e) {
+            String message = String.valueOf(e.getMessage());
+            throw new ConfigurationException(
+                    "--resume %s: %s; %s, then resume again"
+                            .formatted(
+                                    directory,
+                                    message,
+                                    message.contains(": line ") ? "delete the line" : "restore or delete the file"),
+                    e);
         }
     }
 
@@ -255,6 +302,7 @@ public final class Training {
         if (configuration.text("sampling").equals("examples")) {
             builder.probabilities(task.sizes());
         }
+        lock.ifPresent(builder::lock);
         listeners.forEach(builder::listener);
         options.cluster().ifPresent(builder::cluster);
         configuration.problem().forEach(builder::describe);

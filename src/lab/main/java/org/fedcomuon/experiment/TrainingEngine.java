@@ -13,6 +13,7 @@ import java.util.ServiceLoader;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.fedcomuon.federation.Listener;
+import org.fedcomuon.federation.RunLock;
 
 /**
  * Runs a training in this process or in other processes, each with a part of the clients. Engines are found by
@@ -83,10 +84,11 @@ public interface TrainingEngine {
      * <p>Immutable.
      *
      * @param directory the directory for the files of the run, which all processes can access; it may not exist yet
+     * @param lock of the directory, in the process that leads the run, which closes it after the run
      * @param listeners receive the events of the run, in this process
      * @param notes receives lines about the processes
      */
-    record View(Path directory, List<Listener> listeners, Consumer<String> notes) {
+    record View(Path directory, Optional<RunLock> lock, List<Listener> listeners, Consumer<String> notes) {
         public View {
             listeners = List.copyOf(listeners);
         }

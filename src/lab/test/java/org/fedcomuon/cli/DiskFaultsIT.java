@@ -16,6 +16,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.fedcomuon.testing.ChildJvm;
 import org.fedcomuon.testing.Slow;
 import org.fedcomuon.testing.TrainProcess;
 import org.junit.jupiter.api.AfterEach;
@@ -204,6 +205,53 @@ class DiskFaultsIT {
                 .isNotEmpty()
                 .allMatch(name -> name.endsWith(".safetensors"));
         assertThat(sha256(results.resolve("run"))).isEqualTo(expected);
+    }
+
+    /** There is room for all but the last file. */
+    @Test
+    void aFullDiskAtTheReportLeavesTheRunCompleteAndThePageIsMadeLater() throws Exception {
+        Path disk = temporary.resolve("disk");
+        Path out = disk.resolve("run");
+        Path results = Files.createDirectories(temporary.resolve("results"));
+        String train = shell(TrainProcess.command(arguments(out).stream()
+                .map(word -> word.equals("evaluateEvery=10") ? "evaluateEvery=1" : word) // a long page
+                .map(word -> word.equals("1") ? "1000" : word) // one checkpoint, so that most room is needed at the end
+                .toList()));
+        long kib = checkpointBytes * 5 / 1024 + ROOM_KIB;
+        int code = withDisk(disk, kib, """
+                cd %1$s
+                %2$s > whole.log 2>&1 || exit 98
+                page=$(du -k %3$s/report.html | cut -f 1)
+                all=$(du -sk "$disk" | cut -f 1)
+                rm -r %3$s
+                mount -o remount,size=$((all - page / 2))k tmpfs "$disk" || exit 99
+                %2$s > first.log 2>&1
+                echo $? > first.code
+                mount -o remount,size=%4$dk tmpfs "$disk" || exit 99
+                cp -r %3$s before
+                %5$s > report.log 2>&1 || exit 97
+                cp -r %3$s .
+                """.formatted(
+                results,
+                train,
+                out,
+                kib,
+                shell(ChildJvm.command(List.of(), "org.fedcomuon.cli.Main", List.of("report", out.toString())))));
+        String first = Files.readString(results.resolve("first.log"));
+        assertThat(code)
+                .as(first + Files.readString(temporary.resolve("script")))
+                .isZero();
+        assertThat(Files.readString(results.resolve("first.code")).strip())
+                .as(first)
+                .isEqualTo("1");
+        assertThat(complaint(first))
+                .startsWith("fedcomuon: " + out.resolve("report.html") + ": No space left on device; ")
+                .contains("summary and model are complete", "./fedcomuon report " + out);
+        assertThat(sha256(results.resolve("before"))).isEqualTo(expected);
+        assertThat(results.resolve("before/report.html")).doesNotExist();
+        assertThat(results.resolve("before/model.safetensors")).isNotEmptyFile();
+        assertThat(results.resolve("run/report.html")).isNotEmptyFile();
+        assertNothingUnfinished(results.resolve("before"));
     }
 
     @Test

@@ -2,13 +2,24 @@ package org.fedcomuon.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.Callable;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
+import org.fedcomuon.federation.RunLock;
 import org.fedcomuon.method.ClientFault;
+import org.fedcomuon.testing.ChildJvm;
+import org.fedcomuon.testing.Slow;
+import org.fedcomuon.testing.TrainProcess;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import picocli.CommandLine.Command;
@@ -114,6 +125,72 @@ class MainTest {
         assertThat(runWith(new NoSuchFileException("a.npy"), "trial"))
                 .isEqualTo(new CommandRun(
                         1, "", "fedcomuon: java.nio.file.NoSuchFileException: a.npy (--verbose shows where)\n"));
+    }
+
+    @Test
+    void aFullHeapNamesTheOptionThatMakesItLarger() {
+        CommandRun result = runWith(new OutOfMemoryError("Java heap space"), "trial");
+        assertThat(result.exitCode()).isEqualTo(1);
+        assertThat(result.err())
+                .startsWith("fedcomuon: not enough memory: Java heap space; the heap of Java has ")
+                .contains("FEDCOMUON_JAVA_OPTS=-Xmx")
+                .hasLineCount(1);
+        CommandRun other = runWith(new OutOfMemoryError("unable to create native thread"), "trial");
+        assertThat(other.exitCode()).isEqualTo(1);
+        assertThat(other.err())
+                .contains("unable to create native thread", "--threads")
+                .hasLineCount(1);
+    }
+
+    @Test
+    @Slow
+    @Timeout(120)
+    void aThreadWithoutMemoryEndsTheProcess(@TempDir Path temporary) throws Exception {
+        Path log = temporary.resolve("log");
+        List<String> arguments =
+                List.of("train", "mnist-robust", "--iterations", "1000000", "--quiet", "--out", temporary + "/run");
+        Process process = TrainProcess.start(log, ChildJvm.command(List.of(), ThreadWithoutMemory.class, arguments));
+        assertThat(TrainProcess.end(process)).isEqualTo(1);
+        assertThat(Files.readString(log))
+                .startsWith("fedcomuon: not enough memory: Java heap space")
+                .hasLineCount(1);
+    }
+
+    /** A run in which a thread of a library finds the heap full. */
+    static final class ThreadWithoutMemory {
+        private ThreadWithoutMemory() {}
+
+        public static void main(String[] args) {
+            Thread.ofPlatform().daemon().start(() -> {
+                while (!Files.exists(Path.of(args[args.length - 1], RunLock.FILE))) {
+                    Thread.onSpinWait();
+                }
+                throw new OutOfMemoryError("Java heap space");
+            });
+            Main.main(args);
+        }
+    }
+
+    /** As a program of one's own may be started; the launcher sees to a locale. */
+    @Test
+    @Slow
+    @Timeout(120)
+    void withoutALocaleANameThatJavaCannotReadIsOneLine(@TempDir Path temporary) throws Exception {
+        assumeTrue("UTF-8".equals(System.getProperty("sun.jnu.encoding")), "this JVM cannot write the name either");
+        for (List<String> arguments : List.of(
+                List.of("train", "mnist-robust", "--out", temporary + "/l\u00e4uft"),
+                List.of("train", temporary + "/l\u00e4uft.yaml"),
+                List.of("train", "mnist-robust", "--data-dir", temporary + "/l\u00e4uft"))) {
+            var builder = new ProcessBuilder(ChildJvm.command(List.of(), "org.fedcomuon.cli.Main", arguments))
+                    .redirectErrorStream(true)
+                    .redirectOutput(temporary.resolve("log").toFile());
+            builder.environment().put("LC_ALL", "C");
+            assertThat(TrainProcess.end(builder.start())).isEqualTo(2);
+            assertThat(Files.readString(temporary.resolve("log"), StandardCharsets.ISO_8859_1))
+                    .startsWith("fedcomuon: ")
+                    .contains("set LC_ALL=C.UTF-8")
+                    .hasLineCount(1);
+        }
     }
 
     @Test

@@ -5,11 +5,14 @@ import static org.fedcomuon.cli.CommandRun.assertRefused;
 import static org.fedcomuon.testing.TrainProcess.summary;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.fedcomuon.format.SafetensorsFile;
 import org.junit.jupiter.api.Test;
@@ -219,6 +222,72 @@ class TrainCommandIT {
         assertThat(train("--resume", out.toString()).exitCode()).isZero();
         assertThat(summary(out).get("sha256").asString()).isEqualTo(sha256);
         assertThat(evaluated(out)).isEqualTo(steps).startsWith(0, 6);
+    }
+
+    /** Found before the data are read, and not when the report is made of them after all steps. */
+    @Test
+    void aDamagedFileOfARunThatIsResumedIsNamedBeforeTheFirstStep() throws Exception {
+        Path out = temporary.resolve("run");
+        assertThat(quick(out, "--quiet").exitCode()).isZero();
+        Map<String, String> damages = new LinkedHashMap<>();
+        damages.put("metrics.jsonl", "{\"step\":6,\"train_loss\":\"low\"}");
+        damages.put("clients.jsonl", "{\"step\":6}");
+        for (String file : damages.keySet()) {
+            Path damaged = out.resolve(file);
+            List<String> whole = Files.readAllLines(damaged);
+            for (String line : List.of("{", "[1]", "{\"step\":\"x\"}", damages.get(file))) {
+                for (int at : new int[] {1, whole.size()}) { // a line in the middle, and one after the last
+                    var lines = new ArrayList<>(whole);
+                    lines.add(at, line);
+                    Files.writeString(damaged, String.join("\n", lines)); // the last one without an end
+                    Map<Path, String> before = contents(out);
+                    assertRefused(
+                            train("--resume", out.toString()),
+                            "--resume " + out,
+                            damaged + ": line %d: ".formatted(at + 1),
+                            "delete the line, then resume again");
+                    assertThat(contents(out)).isEqualTo(before);
+                }
+            }
+            Files.write(damaged, new byte[] {'{', (byte) 0xff, '}'});
+            assertRefused(
+                    train("--resume", out.toString()), damaged + ": not UTF-8 text", "restore or delete the file");
+            Files.write(damaged, whole);
+        }
+        Path config = out.resolve("config.yaml");
+        String settings = Files.readString(config);
+        Files.writeString(config, settings + "tau: [\n");
+        assertRefused(train("--resume", out.toString()), config.toString());
+        Files.writeString(config, settings);
+        Files.writeString(out.resolve("summary.json"), "{"); // is written anew
+        assertThat(train("--resume", out.toString()).exitCode()).isZero();
+        assertThat(summary(out).get("sha256").asString()).hasSize(64);
+    }
+
+    private static Map<Path, String> contents(Path directory) throws IOException {
+        var all = new LinkedHashMap<Path, String>();
+        try (Stream<Path> files = Files.walk(directory)) {
+            for (Path file : files.filter(Files::isRegularFile).toList()) {
+                all.put(file, Files.readString(file, StandardCharsets.ISO_8859_1));
+            }
+        }
+        return all;
+    }
+
+    /** What a full disk does to it is in DiskFaultsIT. */
+    @Test
+    void aReportThatCannotBeWrittenLeavesTheRunComplete() throws Exception {
+        Path out = temporary.resolve("run");
+        Files.createDirectories(out.resolve("report.html/in-the-way"));
+        CommandRun run = quick(out, "--quiet");
+        assertThat(run.exitCode()).isEqualTo(1);
+        assertThat(run.err().lines())
+                .singleElement()
+                .asString()
+                .startsWith("fedcomuon: " + out.resolve("report.html"))
+                .contains("summary and model are complete", "./fedcomuon report " + out);
+        assertThat(summary(out).get("sha256").asString()).hasSize(64);
+        assertThat(out.resolve("model.safetensors")).isNotEmptyFile();
     }
 
     @Test

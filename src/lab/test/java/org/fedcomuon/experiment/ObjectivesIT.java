@@ -57,7 +57,8 @@ class ObjectivesIT {
                 Optional.empty(),
                 "test");
         Path out = temporary.resolve(Integer.toHexString(settings.hashCode()));
-        return new Training(configuration(preset, settings), options, out, List.of(), note -> {}).run();
+        return new Training(configuration(preset, settings), options, out, Optional.empty(), List.of(), note -> {})
+                .run();
     }
 
     private static double number(Map<String, Object> summary, String name) {

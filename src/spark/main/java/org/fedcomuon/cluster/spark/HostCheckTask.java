@@ -29,9 +29,8 @@ record HostCheckTask(TrainingProgram training, String token, String driver, int 
         String host = SparkEnv.get().blockManager().blockManagerId().host();
         var missing = new ArrayList<String>();
         if (Runtime.version().compareTo(OLDEST) < 0) {
-            missing.add(
-                    "%s: the Java version is %s, and %s is needed; set it with --conf spark.executorEnv.JAVA_HOME=..."
-                            .formatted(host, Runtime.version(), OLDEST));
+            missing.add("%s: the Java version is %s, and %s is needed; name it in spark.executorEnv.JAVA_HOME"
+                    .formatted(host, Runtime.version(), OLDEST));
         }
         try (var socket = new Socket()) {
             socket.connect(new InetSocketAddress(driver, port), PATIENCE);

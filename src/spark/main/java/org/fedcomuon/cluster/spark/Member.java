@@ -379,6 +379,11 @@ final class Member implements Cluster, Transport.Receiver {
     }
 
     @Override
+    public boolean keepsLock() {
+        return true; // the driver does
+    }
+
+    @Override
     public long exchangedBytes() {
         return transport.sent() + transport.received();
     }

@@ -87,6 +87,7 @@ final class SparkSettings {
                     "--cluster %s requires spark-submit, which sets the master; without it, name the master: spark://HOST:PORT"
                             .formatted(cluster));
         }
+        tree(settings, 1); // a wrong number is refused before anything starts
         settings.setIfMissing("spark.app.name", "fedcomuon " + name);
         settings.setIfMissing("spark.ui.enabled", "false");
         if (LOOPBACK.matcher(settings.get(MASTER)).matches()) {

@@ -20,6 +20,7 @@ import org.fedcomuon.experiment.ConfigurationException;
 import org.fedcomuon.experiment.Training;
 import org.fedcomuon.experiment.TrainingEngine;
 import org.fedcomuon.federation.CheckpointStore;
+import org.fedcomuon.federation.RunLock;
 import scala.runtime.BoxedUnit;
 
 /**
@@ -161,14 +162,16 @@ public final class SparkTraining implements TrainingEngine {
         RunSpec run = RunSpec.of(SparkSettings.tree(spark.getConf(), members), training);
         Optional<Path> checkpoint = job.resumes() ? Training.lastCheckpoint(directory) : Optional.empty();
         StartPoint start = new StartPoint(checkpoint.map(CheckpointStore::step).orElse(0L), 0);
-        boolean isNew = !Files.exists(directory);
         Training.prepare(job.configuration(), directory);
         try (var exchanges =
                 new ExchangeLoop(spark, executors, run, start, directory, shown.listeners(), shown.notes(), health)) {
             requireHosts(spark, members, training, exchanges);
-            exchanges.run(() -> stopping);
+            exchanges.run(() -> {
+                shown.lock().ifPresent(RunLock::requireHeld); // before members go on to write
+                return stopping;
+            });
         } catch (ConfigurationException e) {
-            if (isNew) { // only a member can determine whether it can start
+            if (!job.resumes()) { // only a member can determine whether it can start
                 Training.discard(directory);
             }
             throw e;

@@ -55,6 +55,7 @@ record TrainingProgram(
                         Training.configurationOf(path(), Map.of()),
                         options,
                         path(),
+                        Optional.empty(), // the driver has it
                         leads ? List.of(new ForwardingListener(member)) : List.of(),
                         leads ? member::report : note -> {})
                 .run();
