@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.apache.spark.SparkConf;
@@ -51,7 +52,8 @@ public final class SparkTraining implements TrainingEngine {
     }
 
     @Override
-    public void run(Job job, Supplier<View> view) throws IOException, InterruptedException {
+    public void run(Job job, Supplier<View> view, Consumer<MemberFailedException> abandon)
+            throws IOException, InterruptedException {
         View shown = view.get();
         Path directory = shown.directory().toAbsolutePath().normalize();
         SparkConf settings = SparkSettings.of(job.cluster(), String.valueOf(directory.getFileName()));
