@@ -72,7 +72,8 @@ final class HeartbeatHub implements AutoCloseable {
             throws IOException {
         var listener = new ServerSocket();
         listener.bind(
-                alone ? new InetSocketAddress(InetAddress.getLoopbackAddress(), 0) : new InetSocketAddress(0), processes);
+                alone ? new InetSocketAddress(InetAddress.getLoopbackAddress(), 0) : new InetSocketAddress(0),
+                processes + MOST_STRANGERS);
         var address = HeartbeatAddress.here(host, (InetSocketAddress) listener.getLocalSocketAddress());
         var hub = new HeartbeatHub(listener, address, processes, silence, onSilence);
         Thread.ofPlatform().daemon().name("mpi-heartbeats").start(hub::accept);
