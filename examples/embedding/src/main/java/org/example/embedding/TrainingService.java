@@ -40,7 +40,7 @@ final class TrainingService implements AutoCloseable {
     /** What the JDK's server allows to connections; it reads this once, and without it there are no limits. */
     private static final Map<String, String> LIMITS = Map.of(
             "jdk.httpserver.maxConnections", "100", // more are closed at once
-            "sun.net.httpserver.maxReqTime", "10", // seconds for a request to arrive
+            "sun.net.httpserver.maxReqTime", "5", // seconds for a request to arrive
             "sun.net.httpserver.maxRspTime", "60", // seconds for the answer, with the step that a stop waits for
             "sun.net.httpserver.idleInterval", "10", // seconds without a request
             "sun.net.httpserver.clockTick", "1000", // milliseconds between looks at idle connections

@@ -48,7 +48,9 @@ final class ServiceProcess implements AutoCloseable {
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "--enable-native-access=ALL-UNNAMED",
                 "--sun-misc-unsafe-memory-access=allow",
-                "-Xmx256m",
+                "-Xms64m", // all of it from the start, so that memory that grows is not the heap; and that has an end
+                "-Xmx64m",
+                "-XX:+AlwaysPreTouch",
                 "-cp",
                 System.getProperty("java.class.path"),
                 TrainingService.class.getName(),

@@ -93,7 +93,7 @@ class HeartbeatsTest {
                     hub.address().token(), "first", between.getLocalPort(), hub.address().addresses());
             Thread.ofVirtual().start(() -> breakConnections(between, hub.address().port()));
             try (HeartbeatLink link = link(1, "second", address)) {
-                wait(SILENCE.multipliedBy(3));
+                wait(SILENCE.multipliedBy(2));
                 assertThat(reports).isEmpty();
             }
         }
