@@ -120,8 +120,7 @@ public final class Training {
     /** Returns what to say, when a run in a directory ends unasked, about how it can go on. */
     public static String afterwards(Path directory) {
         return lastCheckpoint(directory)
-                .map(file ->
-                        "the last checkpoint is %s, --resume %s continues from it".formatted(file, directory))
+                .map(file -> "the last checkpoint is %s, --resume %s continues from it".formatted(file, directory))
                 .orElse("there is no checkpoint yet");
     }
 

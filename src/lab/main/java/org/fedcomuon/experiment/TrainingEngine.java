@@ -102,7 +102,8 @@ public interface TrainingEngine {
      * @throws ConfigurationException when the engine cannot be used as named, or its hosts cannot run members
      * @throws MemberFailedException when a member cannot continue
      */
-    void run(Job job, Supplier<View> view, Consumer<MemberFailedException> abandon) throws IOException, InterruptedException;
+    void run(Job job, Supplier<View> view, Consumer<MemberFailedException> abandon)
+            throws IOException, InterruptedException;
 
     /** Asks the run to stop as soon as it can, with a checkpoint. May be called by any thread at any time. */
     void stop();

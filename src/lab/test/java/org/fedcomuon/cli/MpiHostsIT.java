@@ -125,7 +125,8 @@ class MpiHostsIT {
         hosts.host(SECOND).cut();
         assertThat(end(run)).as(Files.readString(log)).isEqualTo(Failures.RUN_FAILED);
         assertThat(Files.readString(log))
-                .containsOnlyOnce("fedcomuon: no sign of life for 5 s from process 1 on second; the last checkpoint is ");
+                .containsOnlyOnce(
+                        "fedcomuon: no sign of life for 5 s from process 1 on second; the last checkpoint is ");
         assertThat(hosts.host(SECOND).processes())
                 .noneMatch(each -> each.info().command().orElse("").endsWith("/java"));
         hosts.host(SECOND).restore();

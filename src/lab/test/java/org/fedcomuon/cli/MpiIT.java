@@ -175,7 +175,10 @@ class MpiIT {
         long from = System.nanoTime();
         assertThat(end(run)).as(log("log")).isEqualTo(Failures.RUN_FAILED);
         assertThat(Duration.ofNanos(System.nanoTime() - from)).isBetween(Duration.ofSeconds(2), Duration.ofSeconds(20));
-        process.getFirst().onExit().orTimeout(TrainProcess.PATIENCE_SECONDS, TimeUnit.SECONDS).join();
+        process.getFirst()
+                .onExit()
+                .orTimeout(TrainProcess.PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .join();
         assertThat(log("log").lines().filter(line -> line.contains("no sign of life")))
                 .singleElement(as(STRING))
                 .matches(("fedcomuon: no sign of life for 3 s from process %d on \\S+;"
@@ -199,7 +202,8 @@ class MpiIT {
 
     private static List<String> environment(ProcessHandle process) {
         try {
-            return List.of(Files.readString(Path.of("/proc", Long.toString(process.pid()), "environ")).split("\0"));
+            return List.of(Files.readString(Path.of("/proc", Long.toString(process.pid()), "environ"))
+                    .split("\0"));
         } catch (IOException e) {
             return List.of(); // it has ended
         }

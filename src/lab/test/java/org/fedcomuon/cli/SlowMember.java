@@ -39,7 +39,11 @@ final class SlowMember {
             Problem problem = Problem.ofLosses(Layout.of(Block.matrix("w", 2, 2)), List.of(slow, slow), Risk.mean());
             var method = new FedCoMuon(
                     Schedule.constant(0.1), Schedule.constant(0.1), Schedule.constant(0.1), Muon.standard());
-            Federation.of(problem, method).cluster(cluster).iterations(2).build().run();
+            Federation.of(problem, method)
+                    .cluster(cluster)
+                    .iterations(2)
+                    .build()
+                    .run();
             if (self == 0) {
                 rest(SILENCE.multipliedBy(2)); // as in an evaluation
             }

@@ -22,8 +22,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The signs of life of all processes but 0, as process 0 hears and answers them. A connection that breaks is not a death:
- * {@link HeartbeatLink} makes another one.
+ * The signs of life of all processes but 0, as process 0 hears and answers them. A connection that breaks is not a
+ * death: {@link HeartbeatLink} makes another one.
  *
  * <p>Thread-safe.
  */

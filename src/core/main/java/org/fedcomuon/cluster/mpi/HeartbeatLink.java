@@ -30,7 +30,8 @@ final class HeartbeatLink implements AutoCloseable {
     private final HeartbeatAddress address;
     private final Duration silence;
     private final SilenceWatch watch;
-    private final Thread thread = Thread.ofPlatform().daemon().name("mpi-heartbeats").unstarted(this::run);
+    private final Thread thread =
+            Thread.ofPlatform().daemon().name("mpi-heartbeats").unstarted(this::run);
     private volatile Optional<InetSocketAddress> reached = Optional.empty();
 
     private HeartbeatLink(
@@ -43,8 +44,7 @@ final class HeartbeatLink implements AutoCloseable {
         this.host = host;
         this.address = address;
         this.silence = silence;
-        watch = new SilenceWatch(
-                0, 1, silence.plus(stagger(process, silence)), silent -> onSilence.accept(failure()));
+        watch = new SilenceWatch(0, 1, silence.plus(stagger(process, silence)), silent -> onSilence.accept(failure()));
     }
 
     /** Connects this process to process 0, whose silence counts from now on. */

@@ -29,8 +29,8 @@ import org.slf4j.LoggerFactory;
  * reason in place of its status, so that all end together, with the message of process 0. A member that fails while
  * means are computed aborts all, because the others wait in MPI.
  *
- * <p>A process that is stopped, or whose host cannot be reached, leaves the others waiting in MPI. They notice beside MPI,
- * by threads of their own over TCP, that it gives no sign of life. One that only computes for long gives them.
+ * <p>A process that is stopped, or whose host cannot be reached, leaves the others waiting in MPI. They notice beside
+ * MPI, by threads of their own over TCP, that it gives no sign of life. One that only computes for long gives them.
  *
  * <p>Not thread-safe, but not bound to one thread: MPI is initialized with no more than that.
  */
@@ -65,10 +65,10 @@ public final class MpiCluster implements Cluster {
      * Joins the other members. From then on until {@link #close}, each process gives signs of life: process 0 hears all
      * others, and they hear process 0.
      *
-     * <p>The thread that runs cannot be told that another process is silent: it is in a call of MPI that does not return.
-     * So {@code onSilence} is called by another thread, once, and has to end this process, which makes {@code mpirun} end
-     * all others: {@link Runtime#halt}, because {@link System#exit} may wait for the thread that runs. If it returns, the
-     * members wait on.
+     * <p>The thread that runs cannot be told that another process is silent: it is in a call of MPI that does not
+     * return. So {@code onSilence} is called by another thread, once, and has to end this process, which makes
+     * {@code mpirun} end all others: {@link Runtime#halt}, because {@link System#exit} may wait for the thread that
+     * runs. If it returns, the members wait on.
      *
      * @param silence after which a process is given up; the signs of life are a tenth of it apart, and at most a second
      * @param onSilence receives the failure, which names the process and its host

@@ -8,8 +8,8 @@ import java.util.function.Consumer;
 import java.util.stream.IntStream;
 
 /**
- * Counts how long each of some processes has given no sign of life, and reports those that were silent for too long, once
- * and by a thread of its own. The thread that could wait for them is in a call of MPI, and stays there.
+ * Counts how long each of some processes has given no sign of life, and reports those that were silent for too long,
+ * once and by a thread of its own. The thread that could wait for them is in a call of MPI, and stays there.
  *
  * <p>Time during which this process itself was stopped does not count: what the others have sent meanwhile is unread.
  *

@@ -45,14 +45,15 @@ class HeartbeatsTest {
     @Test
     void whoFallsSilentIsReportedOnceWithItsHost() throws Exception {
         try (HeartbeatHub hub = hub(3);
-                HeartbeatLink silent = link(1, "second", hub.address());
-                HeartbeatLink alive = link(2, "third", hub.address())) {
+                HeartbeatLink _ = link(2, "third", hub.address())) {
+            HeartbeatLink silent = link(1, "second", hub.address());
             wait(SILENCE.multipliedBy(2));
             assertThat(reports).isEmpty();
             silent.close();
             long from = System.nanoTime();
             assertThat(reports.poll(30, SECONDS)).isEqualTo("no sign of life for 1 s from process 1 on second");
-            assertThat(Duration.ofNanos(System.nanoTime() - from)).isGreaterThan(SILENCE.multipliedBy(8).dividedBy(10));
+            assertThat(Duration.ofNanos(System.nanoTime() - from))
+                    .isGreaterThan(SILENCE.multipliedBy(8).dividedBy(10));
             wait(SILENCE);
             assertThat(reports).isEmpty();
         }
@@ -61,8 +62,8 @@ class HeartbeatsTest {
     @Test
     void theOthersReportTheFirst() throws Exception {
         HeartbeatHub hub = hub(3);
-        try (HeartbeatLink second = link(1, "second", hub.address());
-                HeartbeatLink third = link(2, "third", hub.address())) {
+        try (HeartbeatLink _ = link(1, "second", hub.address());
+                HeartbeatLink _ = link(2, "third", hub.address())) {
             wait(SILENCE.dividedBy(2));
             hub.close();
             assertThat(reports.poll(30, SECONDS)).isEqualTo("no sign of life for 1 s from process 0 on first");
@@ -79,10 +80,12 @@ class HeartbeatsTest {
         assertThat(watch.silentAt(now + Duration.ofHours(1).toNanos())).isEmpty();
         for (int second = 1; second < 8; second++) {
             watch.heard(2);
-            assertThat(watch.silentAt(now + Duration.ofHours(1).plusSeconds(second).toNanos()))
+            assertThat(watch.silentAt(
+                            now + Duration.ofHours(1).plusSeconds(second).toNanos()))
                     .isEmpty();
         }
-        assertThat(watch.silentAt(now + Duration.ofHours(1).plusSeconds(9).toNanos())).containsExactly(1);
+        assertThat(watch.silentAt(now + Duration.ofHours(1).plusSeconds(9).toNanos()))
+                .containsExactly(1);
     }
 
     @Test
@@ -90,9 +93,13 @@ class HeartbeatsTest {
         try (HeartbeatHub hub = hub(2);
                 var between = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
             var address = new HeartbeatAddress(
-                    hub.address().token(), "first", between.getLocalPort(), hub.address().addresses());
-            Thread.ofVirtual().start(() -> breakConnections(between, hub.address().port()));
-            try (HeartbeatLink link = link(1, "second", address)) {
+                    hub.address().token(),
+                    "first",
+                    between.getLocalPort(),
+                    hub.address().addresses());
+            Thread.ofVirtual()
+                    .start(() -> breakConnections(between, hub.address().port()));
+            try (HeartbeatLink _ = link(1, "second", address)) {
                 wait(SILENCE.multipliedBy(2));
                 assertThat(reports).isEmpty();
             }
@@ -118,16 +125,18 @@ class HeartbeatsTest {
     void strangersAreNotHeardAndKeepNobodyFromBeingHeard() throws Exception {
         var strangers = new ArrayList<Socket>();
         try (HeartbeatHub hub = hub(3);
-                HeartbeatLink alive = link(2, "third", hub.address())) {
+                HeartbeatLink _ = link(2, "third", hub.address())) {
             for (int i = 0; i < 300; i++) {
-                var stranger = new Socket(InetAddress.getLoopbackAddress(), hub.address().port());
+                var stranger = new Socket(
+                        InetAddress.getLoopbackAddress(), hub.address().port());
                 strangers.add(stranger);
                 if (i % 3 == 0) {
                     stranger.getOutputStream().write(new byte[HeartbeatAddress.TOKEN_BYTES + 7]);
                 }
             }
             assertThat(reports.poll(30, SECONDS))
-                    .startsWith("no sign of life for 1 s from process 1, which has never reached process 0 on first, port ")
+                    .startsWith(
+                            "no sign of life for 1 s from process 1, which has never reached process 0 on first, port ")
                     .doesNotContain("process 2")
                     .doesNotContain(hub.address().token());
             for (Socket stranger : strangers.subList(0, 200)) {
