@@ -274,7 +274,7 @@ class SnippetsIT {
         Method method = fedCoMuon();
         var results = new ArrayList<Result>();
         // @start region="cluster"
-        List<Cluster> members = InProcessCluster.of(2); // of MPI, each process would have MpiCluster.join
+        List<Cluster> members = InProcessCluster.of(2); // of MPI, each process would call MpiCluster.join
         try (var threads = Executors.newFixedThreadPool(members.size())) {
             var running = new ArrayList<Future<Result>>();
             for (Cluster member : members) {

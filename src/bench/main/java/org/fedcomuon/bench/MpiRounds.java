@@ -2,22 +2,25 @@ package org.fedcomuon.bench;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
+import org.fedcomuon.cluster.MemberFailedException;
 import org.fedcomuon.cluster.mpi.MpiCluster;
 
 /** {@link ClusterRounds} in processes that {@code mpirun} starts, each with this class as its program. */
 public final class MpiRounds {
     private static final String MPIRUN = "mpirun";
     private static final String ANSWER = "a round: ";
+    private static final Duration PATIENCE = Duration.ofMinutes(2);
 
     private MpiRounds() {}
 
     /** Runs one process; process 0 prints what it has measured. */
     public static void main(String[] args) throws InterruptedException {
-        try (MpiCluster cluster = MpiCluster.join()) {
+        try (MpiCluster cluster = MpiCluster.join(PATIENCE, MpiRounds::end)) {
             ClusterRounds.Measured sample = ClusterRounds.run(
                     Optional.of(cluster),
                     new ClusterRounds.Work(
@@ -26,6 +29,11 @@ public final class MpiRounds {
                 System.out.println(ANSWER + sample);
             }
         }
+    }
+
+    private static void end(MemberFailedException failure) {
+        System.err.println(failure.getMessage());
+        Runtime.getRuntime().halt(1);
     }
 
     /** Returns the reason why MPI cannot be measured here. */

@@ -25,7 +25,7 @@ public final class MpiLibrary {
     private static final String INSTALL = "sudo apt-get install openmpi-bin";
     private static final int SERIALIZED = 2; // MPI_THREAD_SERIALIZED
     private static final int SUCCESS = 0;
-    private static final int LONGEST_ERROR = 512;
+    private static final int LONGEST_TEXT = 512;
 
     private final MemorySegment inPlace = MemorySegment.ofAddress(1); // MPI_IN_PLACE
     private final Arena arena = Arena.ofAuto();
@@ -42,6 +42,7 @@ public final class MpiLibrary {
     private final MethodHandle broadcast;
     private final int rank;
     private final int size;
+    private final String host;
 
     /** Thrown when MPI cannot be used here. The message is one line with the reason. */
     public static final class Unusable extends RuntimeException {
@@ -123,6 +124,9 @@ public final class MpiLibrary {
         rank = answer.get(JAVA_INT, 0);
         call(function("MPI_Comm_size", ADDRESS, ADDRESS), world, answer);
         size = answer.get(JAVA_INT, 0);
+        MemorySegment name = arena.allocate(LONGEST_TEXT);
+        call(function("MPI_Get_processor_name", ADDRESS, ADDRESS), name, answer);
+        host = name.getString(0);
     }
 
     /** Returns which of the processes this is. */
@@ -133,6 +137,16 @@ public final class MpiLibrary {
     /** Returns how many there are. */
     public int size() {
         return size;
+    }
+
+    /** Returns the name of the host of this process. */
+    public String host() {
+        return host;
+    }
+
+    /** Returns whether all processes are on this host. */
+    public boolean isOneHost() {
+        return Integer.toString(size).equals(System.getenv("OMPI_COMM_WORLD_LOCAL_SIZE"));
     }
 
     /** Returns when {@code from} may be used again. */
@@ -194,7 +208,7 @@ public final class MpiLibrary {
     }
 
     private String describe(int status) {
-        MemorySegment text = arena.allocate(LONGEST_ERROR);
+        MemorySegment text = arena.allocate(LONGEST_TEXT);
         MemorySegment length = arena.allocate(JAVA_INT);
         try {
             function("MPI_Error_string", JAVA_INT, ADDRESS, ADDRESS).invokeWithArguments(status, text, length);

@@ -14,6 +14,7 @@ import java.util.OptionalLong;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.fedcomuon.cluster.MemberFailedException;
 import org.fedcomuon.experiment.Configuration;
 import org.fedcomuon.experiment.Preset;
 import org.fedcomuon.experiment.Training;
@@ -39,6 +40,9 @@ import picocli.CommandLine.Spec;
 final class TrainCommand implements Callable<Integer> {
     /** The JVM ends after this time even if the current step and its checkpoint are not done. */
     private static final long STOP_SECONDS = 120;
+
+    /** What a process that ends at once may take to say why. */
+    private static final Duration LAST_WORDS = Duration.ofSeconds(10);
 
     /** The names of the presets, for the help. */
     private static final class Presets implements Iterable<String> {
@@ -218,7 +222,10 @@ final class TrainCommand implements Callable<Integer> {
         stoppable(stop, () -> {
             try {
                 try {
-                    engine.run(job, () -> display.open(configuration, claim(configuration), job.resumes()));
+                    engine.run(
+                            job,
+                            () -> display.open(configuration, claim(configuration), job.resumes()),
+                            failure -> abandon(display, failure));
                 } finally {
                     lock.ifPresent(RunLock::close);
                 }
@@ -231,6 +238,20 @@ final class TrainCommand implements Callable<Integer> {
                 display.close();
             }
         });
+    }
+
+    /** Ends this process, whose other threads wait for what does not come, however little of it still works. */
+    private void abandon(TrainDisplay display, MemberFailedException failure) {
+        Thread last = Thread.ofPlatform().daemon().start(() -> {
+            display.fail(failure);
+            new Failures(spec.commandLine().getErr(), false).report(failure);
+        });
+        try {
+            last.join(LAST_WORDS);
+        } catch (InterruptedException e) {
+            // It ends anyway.
+        }
+        Runtime.getRuntime().halt(Failures.RUN_FAILED);
     }
 
     private OptionalLong memoryLimitBytes() {

@@ -27,8 +27,8 @@ final class TrainDisplay {
     private final DashboardOptions dashboardOptions;
     private final boolean quiet;
     private volatile Optional<Path> directory = Optional.empty(); // empty until it is opened
-    private Optional<Progress> progress = Optional.empty();
-    private Optional<Dashboard> dashboard = Optional.empty();
+    private volatile Optional<Progress> progress = Optional.empty();
+    private volatile Optional<Dashboard> dashboard = Optional.empty();
 
     TrainDisplay(CommandLine commandLine, DashboardOptions dashboardOptions, boolean quiet) {
         this.out = commandLine.getOut();
@@ -60,10 +60,7 @@ final class TrainDisplay {
 
     /** Names the last checkpoint, because the processes of a cluster may be ended before the next one is written. */
     void nameCheckpoint() {
-        directory.ifPresent(run -> line(Training.lastCheckpoint(run)
-                .map(file -> "fedcomuon: ending; the last checkpoint is %s, --resume %s continues from it"
-                        .formatted(file, run))
-                .orElse("fedcomuon: ending; there is no checkpoint yet")));
+        directory.ifPresent(run -> line("fedcomuon: ending; " + Training.afterwards(run)));
     }
 
     /** Prints the last metrics of a run that has ended, and where its page is. */
@@ -84,7 +81,7 @@ final class TrainDisplay {
         }
     }
 
-    /** Shows that the run has failed or could not start. */
+    /** Shows that the run has failed or could not start. May be called by any thread. */
     void fail(Throwable failure) {
         endProgress();
         dashboard.ifPresent(open -> open.onFailure(failure));

@@ -2,7 +2,9 @@ package org.fedcomuon.experiment;
 
 import java.io.IOException;
 import java.util.Optional;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.fedcomuon.cluster.MemberFailedException;
 
 /** Training of all clients in this process. Thread-safe, as every engine is. */
 public final class LocalTraining extends ProcessTraining {
@@ -20,7 +22,8 @@ public final class LocalTraining extends ProcessTraining {
     }
 
     @Override
-    public void run(Job job, Supplier<View> view) throws IOException, InterruptedException {
+    public void run(Job job, Supplier<View> view, Consumer<MemberFailedException> abandon)
+            throws IOException, InterruptedException {
         train(
                 job,
                 view.get(),

@@ -128,6 +128,13 @@ public final class Training {
         return new CheckpointStore(checkpoints(directory)).newest();
     }
 
+    /** Returns what to say, when a run in a directory ends unasked, about how it can go on. */
+    public static String afterwards(Path directory) {
+        return lastCheckpoint(directory)
+                .map(file -> "the last checkpoint is %s, --resume %s continues from it".formatted(file, directory))
+                .orElse("there is no checkpoint yet");
+    }
+
     /** Returns the configuration that a run in a directory was started with. */
     public static Configuration configurationOf(Path directory, Map<String, String> changes) {
         Path config = new RunFiles(directory).config();

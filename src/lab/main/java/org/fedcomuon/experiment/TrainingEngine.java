@@ -12,6 +12,7 @@ import java.util.OptionalLong;
 import java.util.ServiceLoader;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.fedcomuon.cluster.MemberFailedException;
 import org.fedcomuon.federation.Listener;
 import org.fedcomuon.federation.RunLock;
 
@@ -98,10 +99,13 @@ public interface TrainingEngine {
      * Runs to the end, or until {@link #stop}; the files of the run are then in its directory.
      *
      * @param view called once, by the process that leads the run, before the run starts
+     * @param abandon ends this process with the line of a failure and never returns; called by an engine whose members
+     *     wait in a library for a process that is silent, so that {@code run} can neither return nor throw
      * @throws ConfigurationException when the engine cannot be used as named, or its hosts cannot run members
-     * @throws org.fedcomuon.cluster.MemberFailedException when a member cannot continue
+     * @throws MemberFailedException when a member cannot continue
      */
-    void run(Job job, Supplier<View> view) throws IOException, InterruptedException;
+    void run(Job job, Supplier<View> view, Consumer<MemberFailedException> abandon)
+            throws IOException, InterruptedException;
 
     /** Asks the run to stop as soon as it can, with a checkpoint. May be called by any thread at any time. */
     void stop();

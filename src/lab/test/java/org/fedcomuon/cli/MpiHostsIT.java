@@ -76,13 +76,14 @@ class MpiHostsIT {
         return List.of("mnist-robust", "--iterations", "100", "--checkpoint-every", "1", "--out", out.toString());
     }
 
-    private Process train() throws IOException {
+    private Process train(String... more) throws IOException {
         var command = new ArrayList<>(List.of(MpiIT.MPIRUN, "--allow-run-as-root", "--bind-to", "none"));
         command.addAll(
                 List.of("--mca", "plm_rsh_agent", hosts.remoteShell(shared).toString()));
         command.addAll(List.of("--host", FIRST + "," + SECOND, "-np", "2", "-x", "OPENBLAS_NUM_THREADS"));
         command.addAll(TrainProcess.command(arguments(out)));
         command.addAll(List.of("--cluster", "mpi", "--threads", "1"));
+        command.addAll(List.of(more));
         return hosts.host(FIRST).start(log, Map.of("OPENBLAS_NUM_THREADS", "1"), command);
     }
 
@@ -112,6 +113,37 @@ class MpiHostsIT {
         assertThat(run.isAlive()).as(Files.readString(log)).isTrue();
         hosts.host(SECOND).restore();
         assertEndsWell(run);
+    }
+
+    @Test
+    @SoakOnly
+    void aLinkThatIsCutForGoodEndsTheProcessesOnBothSides() throws Exception {
+        Process run = train("--cluster-timeout", "5");
+        assertThat(awaitCheckpoint(run, out, List.of()))
+                .as(Files.readString(log))
+                .isNotEmpty();
+        hosts.host(SECOND).cut();
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+        while (isTraining(FIRST) || isTraining(SECOND)) {
+            assertThat(System.nanoTime()).as(Files.readString(log)).isLessThan(deadline);
+            TimeUnit.MILLISECONDS.sleep(100);
+        }
+        assertThat(Files.readString(log)) // what the second says does not get here
+                .containsOnlyOnce(
+                        "fedcomuon: no sign of life for 5 s from process 1 on second; the last checkpoint is ");
+        hosts.host(FIRST).killAll(); // mpirun waits on for its daemon on the other host
+        hosts.host(SECOND).restore();
+
+        Path rest = temporary.resolve("rest");
+        assertThat(end(TrainProcess.start(rest, TrainProcess.command(List.of("--resume", out.toString())))))
+                .as(Files.readString(rest))
+                .isZero();
+        assertThat(sha256(out)).isEqualTo(expected);
+    }
+
+    private boolean isTraining(String host) {
+        return hosts.host(host).processes().stream()
+                .anyMatch(each -> each.info().command().orElse("").endsWith("/java"));
     }
 
     @Test

@@ -1,7 +1,10 @@
 package org.fedcomuon.cli;
 
+import static org.assertj.core.api.Assertions.as;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
 import static org.fedcomuon.testing.TrainProcess.awaitCheckpoint;
+import static org.fedcomuon.testing.TrainProcess.checkpoints;
 import static org.fedcomuon.testing.TrainProcess.end;
 import static org.fedcomuon.testing.TrainProcess.sha256;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
@@ -9,15 +12,20 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.fedcomuon.testing.ChildJvm;
 import org.fedcomuon.testing.Slow;
+import org.fedcomuon.testing.TestHosts;
 import org.fedcomuon.testing.TrainProcess;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -89,8 +97,8 @@ class MpiIT {
         return List.of("mnist-robust", "--iterations", "50", "--checkpoint-every", "1", "--out", out.toString());
     }
 
-    private Process mpirun(String log, int processes, List<String> arguments) throws IOException {
-        var command = new ArrayList<>(List.of(
+    private static List<String> mpirun(int processes) {
+        return new ArrayList<>(List.of(
                 MPIRUN,
                 "--allow-run-as-root",
                 "--oversubscribe",
@@ -101,6 +109,10 @@ class MpiIT {
                 "1",
                 "-np",
                 Integer.toString(processes)));
+    }
+
+    private Process mpirun(String log, int processes, List<String> arguments) throws IOException {
+        List<String> command = mpirun(processes);
         command.addAll(TrainProcess.command(arguments));
         command.addAll(List.of("--cluster", "mpi"));
         Process process = TrainProcess.start(temporary.resolve(log), command);
@@ -142,6 +154,69 @@ class MpiIT {
         Process rest = mpirun("rest", 3, List.of("--resume", out.toString()));
         assertThat(end(rest)).as(log("rest")).isZero();
         assertThat(sha256(out)).isEqualTo(expected);
+    }
+
+    /** One that is stopped for less than the limit goes on; then the same, for longer. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1})
+    void aFrozenProcessEndsTheRunWithItsNumberAndHost(int frozen) throws Exception {
+        Path out = temporary.resolve("run");
+        var arguments = new ArrayList<>(arguments(out));
+        arguments.addAll(List.of("--cluster-timeout", "3"));
+        Process run = mpirun("log", 2, arguments);
+        List<String> before = awaitCheckpoint(run, out, List.of());
+        assertThat(before).as(log("log")).isNotEmpty();
+        List<ProcessHandle> process = List.of(member(run, frozen));
+        TestHosts.pause(process);
+        TimeUnit.SECONDS.sleep(1);
+        TestHosts.proceed(process);
+        assertThat(awaitCheckpoint(run, out, checkpoints(out))).isNotEqualTo(before);
+        TestHosts.pause(process);
+        long from = System.nanoTime();
+        assertThat(end(run)).as(log("log")).isEqualTo(Failures.RUN_FAILED);
+        assertThat(Duration.ofNanos(System.nanoTime() - from)).isBetween(Duration.ofSeconds(2), Duration.ofSeconds(20));
+        process.getFirst()
+                .onExit()
+                .orTimeout(TrainProcess.PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .join();
+        assertThat(log("log").lines().filter(line -> line.contains("no sign of life")))
+                .singleElement(as(STRING))
+                .matches(("fedcomuon: no sign of life for 3 s from process %d on \\S+;"
+                                + " the last checkpoint is .*checkpoint-\\d+\\.safetensors, --resume .*")
+                        .formatted(frozen));
+
+        Path rest = temporary.resolve("rest");
+        assertThat(end(TrainProcess.start(rest, TrainProcess.command(List.of("--resume", out.toString())))))
+                .as(Files.readString(rest))
+                .isZero();
+        assertThat(sha256(out)).isEqualTo(expected);
+    }
+
+    /** Finds a process that {@code mpirun} has started, by its number. */
+    private static ProcessHandle member(Process mpirun, int rank) {
+        return mpirun.descendants()
+                .filter(process -> environment(process).contains("OMPI_COMM_WORLD_RANK=" + rank))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    private static List<String> environment(ProcessHandle process) {
+        try {
+            return List.of(Files.readString(Path.of("/proc", Long.toString(process.pid()), "environ"))
+                    .split("\0"));
+        } catch (IOException e) {
+            return List.of(); // it has ended
+        }
+    }
+
+    @Test
+    void aSlowProcessIsWaitedFor() throws Exception {
+        List<String> command = mpirun(2);
+        command.addAll(ChildJvm.command(List.of(), SlowMember.class, List.of()));
+        Process run = TrainProcess.start(temporary.resolve("log"), command);
+        started.add(run);
+        assertThat(end(run)).as(log("log")).isZero();
+        assertThat(log("log")).contains("process 0 has ended").contains("process 1 has ended");
     }
 
     @Test

@@ -2,9 +2,12 @@ package org.example.embedding;
 
 import io.micrometer.core.instrument.MeterRegistry;
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.Optional;
 import org.fedcomuon.federation.CheckpointStore;
 import org.fedcomuon.federation.Federation;
 import org.fedcomuon.federation.FederationRun;
@@ -12,14 +15,15 @@ import org.fedcomuon.federation.Listener;
 import org.fedcomuon.federation.Result;
 import org.fedcomuon.federation.Round;
 import org.fedcomuon.observe.FederationMeters;
-import tools.jackson.databind.json.JsonMapper;
 
 /**
  * A training job with its directory, which holds its specification, its status and its checkpoints. After a restart or a
- * crash, {@link #open} continues from the last checkpoint.
+ * crash, {@link #open} and {@link #start} continue from the last checkpoint. Whatever is wrong with the directory is the
+ * failure of this job and of no other. Thread-safe.
  */
 final class Job implements AutoCloseable {
-    private static final JsonMapper JSON = JsonMapper.shared();
+    private static final String FILE = "job.json";
+    private static final int LONGEST_FILE = 10_000;
     private static final int ROUNDS_BETWEEN_CHECKPOINTS = 50;
 
     enum State {
@@ -29,20 +33,20 @@ final class Job implements AutoCloseable {
         FAILED
     }
 
-    /** The status on disk and in responses. */
-    record Status(String id, JobSpec spec, State state, long step, double loss, String sha256, String failure) {}
+    /** The status on disk and in responses; there is no specification if the file of the job cannot be read. */
+    record Status(String id, Optional<JobSpec> spec, State state, long step, double loss, String sha256, String failure) {}
 
     private final Path directory;
     private final MeterRegistry registry;
     private final String id;
-    private final JobSpec spec;
+    private final Optional<JobSpec> spec;
     private State state;
     private volatile long step;
     private volatile double loss;
     private String sha256;
     private String failure;
-    private FederationRun run; // while RUNNING
-    private FederationMeters meters;
+    private Optional<FederationRun> run = Optional.empty(); // while RUNNING
+    private Optional<FederationMeters> meters = Optional.empty();
     private boolean closing;
 
     private Job(Path directory, MeterRegistry registry, Status last) {
@@ -57,38 +61,87 @@ final class Job implements AutoCloseable {
         failure = last.failure();
     }
 
-    static Job create(Path directory, MeterRegistry registry, String id, JobSpec spec) throws IOException {
-        Files.createDirectories(directory);
-        var job = new Job(directory, registry, new Status(id, spec, State.STOPPED, 0, 0, "", ""));
-        job.start();
-        return job;
+    /** Makes a job in {@code directory}, which is empty, for {@link #open}. */
+    static void prepare(Path directory, String id, JobSpec spec) throws IOException {
+        write(directory, new Status(id, Optional.of(spec), State.STOPPED, 0, 0, "", ""));
     }
 
-    /** Opens the job of an earlier process; if it was running, it is started again. */
-    static Job open(Path directory, MeterRegistry registry) throws IOException {
-        Status last = JSON.readValue(Files.readString(directory.resolve("job.json")), Status.class);
-        var job = new Job(directory, registry, last);
-        if (last.state() == State.RUNNING) {
-            job.start();
+    /** Opens the job in a directory. It does not run yet, but its state is RUNNING if it was running. */
+    static Job open(Path directory, MeterRegistry registry) {
+        String id = directory.getFileName().toString();
+        try {
+            Files.deleteIfExists(unfinished(directory));
+            return new Job(directory, registry, read(directory, id));
+        } catch (IOException | IllegalArgumentException e) {
+            String reason = "%s cannot be read: %s".formatted(FILE, e.getMessage());
+            return new Job(directory, registry, new Status(id, Optional.empty(), State.FAILED, 0, 0, "", reason));
         }
-        return job;
     }
 
-    /** Starts or resumes the job. Does nothing if it is running or done. */
-    synchronized void start() throws IOException {
-        if (state == State.RUNNING && run != null || state == State.DONE) {
+    private static Status read(Path directory, String id) throws IOException {
+        Path file = directory.resolve(FILE);
+        if (!Files.isRegularFile(file)) {
+            throw new IllegalArgumentException("it is not there, or not a file");
+        }
+        byte[] text;
+        try (InputStream in = Files.newInputStream(file)) {
+            text = in.readNBytes(LONGEST_FILE + 1);
+        }
+        if (text.length > LONGEST_FILE) {
+            throw new IllegalArgumentException("it has more than %d bytes".formatted(LONGEST_FILE));
+        }
+        Status status = Json.read(text, Status.class);
+        if (status.spec().isEmpty() || !status.id().equals(id)) {
+            throw new IllegalArgumentException("it is not of this job");
+        }
+        return status;
+    }
+
+    private static void write(Path directory, Status status) throws IOException {
+        Path fresh = unfinished(directory);
+        Files.writeString(
+                fresh,
+                Json.write(status),
+                StandardOpenOption.CREATE,
+                StandardOpenOption.TRUNCATE_EXISTING,
+                StandardOpenOption.WRITE,
+                StandardOpenOption.SYNC);
+        Files.move(fresh, directory.resolve(FILE), StandardCopyOption.ATOMIC_MOVE);
+    }
+
+    private static Path unfinished(Path directory) {
+        return directory.resolve(FILE + ".new");
+    }
+
+    /** Starts or resumes the job, unless it is running or done. What prevents it is the job's failure. */
+    synchronized void start() {
+        if (run.isPresent() || state == State.DONE || spec.isEmpty()) {
             return;
         }
-        release();
+        try {
+            release();
+            state = State.RUNNING;
+            failure = "";
+            write(directory, status());
+            FederationRun started = federation(spec.get()).build().start();
+            run = Optional.of(started);
+            started.result().whenComplete(this::ended);
+        } catch (IOException | RuntimeException | Error e) {
+            fail(e);
+        }
+    }
+
+    private Federation.Builder federation(JobSpec wanted) {
         Path checkpoints = directory.resolve("checkpoints");
-        meters = new FederationMeters(registry);
-        Federation.Builder builder = Demand.run(spec.shops())
+        var fresh = new FederationMeters(registry);
+        meters = Optional.of(fresh);
+        Federation.Builder builder = Demand.run(wanted.shops())
                 .name(id)
-                .iterations(spec.iterations())
-                .tau(spec.tau())
-                .seed(spec.seed())
+                .iterations(wanted.iterations())
+                .tau(wanted.tau())
+                .seed(wanted.seed())
                 .checkpoints(checkpoints, ROUNDS_BETWEEN_CHECKPOINTS)
-                .listener(meters)
+                .listener(fresh)
                 .listener(new Listener() {
                     @Override
                     public void onRound(Round round) {
@@ -96,60 +149,55 @@ final class Job implements AutoCloseable {
                         loss = round.meanLoss();
                     }
                 });
-        if (new CheckpointStore(checkpoints).newest().isPresent()) {
-            builder.resume(checkpoints);
-        }
-        state = State.RUNNING;
-        failure = "";
-        save();
-        run = builder.build().start();
-        run.result().whenComplete(this::ended);
+        return new CheckpointStore(checkpoints).newest().isPresent() ? builder.resume(checkpoints) : builder;
     }
 
     private synchronized void ended(Result result, Throwable thrown) {
+        run = Optional.empty();
         if (thrown != null) {
-            state = State.FAILED;
-            failure = String.valueOf(thrown.getMessage());
-        } else if (result.stopped()) {
-            step = result.step();
+            fail(thrown);
+            return;
+        }
+        step = result.step();
+        if (result.stopped()) {
             state = closing ? State.RUNNING : State.STOPPED; // a running job continues when the service starts again
         } else {
-            step = result.step();
             sha256 = result.sha256();
             state = State.DONE;
         }
+        save();
+    }
+
+    private void fail(Throwable thrown) {
+        state = State.FAILED;
+        failure = String.valueOf(thrown.getMessage() == null ? thrown : thrown.getMessage());
+        save();
+    }
+
+    private void save() {
         try {
-            save();
-        } catch (IOException e) {
+            write(directory, status());
+        } catch (IOException e) { // the file has the state of before, from which the job can continue
             failure = e.toString();
         }
     }
 
     /** Stops after the current step, with a checkpoint; {@link #start} continues with bit-identical results. */
     void stop() {
-        FederationRun mine;
+        Optional<FederationRun> mine;
         synchronized (this) {
             mine = run;
         }
-        if (mine != null) {
-            mine.close();
-        }
+        mine.ifPresent(FederationRun::close);
     }
 
     synchronized Status status() {
         return new Status(id, spec, state, step, loss, sha256, failure);
     }
 
-    private void save() throws IOException {
-        Path fresh = directory.resolve("job.json.new");
-        Files.writeString(fresh, JSON.writeValueAsString(status()));
-        Files.move(fresh, directory.resolve("job.json"), StandardCopyOption.ATOMIC_MOVE);
-    }
-
     private void release() {
-        if (meters != null) {
-            meters.close();
-        }
+        meters.ifPresent(FederationMeters::close);
+        meters = Optional.empty();
     }
 
     @Override

@@ -1,11 +1,16 @@
 package org.fedcomuon.cluster.mpi;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.fedcomuon.cluster.Cluster;
 import org.fedcomuon.cluster.Cluster.MeanBlock;
 import org.fedcomuon.cluster.Cluster.MemberStatus;
@@ -24,6 +29,9 @@ import org.slf4j.LoggerFactory;
  * reason in place of its status, so that all end together, with the message of process 0. A member that fails while
  * means are computed aborts all, because the others wait in MPI.
  *
+ * <p>A process that is stopped, or whose host cannot be reached, leaves the others waiting in MPI. They notice beside
+ * MPI, by threads of their own over TCP, that it gives no sign of life. One that only computes for long gives them.
+ *
  * <p>Not thread-safe, but not bound to one thread: MPI is initialized with no more than that.
  */
 public final class MpiCluster implements Cluster {
@@ -36,28 +44,79 @@ public final class MpiCluster implements Cluster {
 
     private static final long LABEL_BYTES = 2 * Long.BYTES;
 
+    private static final Duration LEAST_SILENCE = Duration.ofMillis(100);
+
+    /** What processes may take to start, besides the silence that is allowed them later. */
+    private static final Duration START = Duration.ofSeconds(30);
+
     private final MpiLibrary mpi;
     private final MemorySegment label = Arena.ofAuto().allocate(LABEL_BYTES, Long.BYTES);
     private final StagingBuffers memory = new StagingBuffers();
     private long exchangedBytes;
     private boolean meeting; // in the middle of one
     private boolean over; // no member sends anything any more
+    private Runnable endSigns = () -> {};
 
     private MpiCluster(MpiLibrary mpi) {
         this.mpi = mpi;
     }
 
     /**
-     * Joins the other members.
+     * Joins the other members. From then on until {@link #close}, each process gives signs of life: process 0 hears all
+     * others, and they hear process 0.
      *
+     * <p>The thread that runs cannot be told that another process is silent: it is in a call of MPI that does not
+     * return. So {@code onSilence} is called by another thread, once, and has to end this process, which makes
+     * {@code mpirun} end all others: {@link Runtime#halt}, because {@link System#exit} may wait for the thread that
+     * runs. If it returns, the members wait on.
+     *
+     * @param silence after which a process is given up; the signs of life are a tenth of it apart, and at most a second
+     * @param onSilence receives the failure, which names the process and its host
      * @throws UnavailableException when there is no Open MPI here, or it did not start this process
      */
-    public static MpiCluster join() {
+    public static MpiCluster join(Duration silence, Consumer<MemberFailedException> onSilence) {
+        if (silence.compareTo(LEAST_SILENCE) < 0) {
+            throw new IllegalArgumentException(
+                    "a silence of %s; at least %s is needed".formatted(silence, LEAST_SILENCE));
+        }
+        Thread starting = Thread.ofPlatform().daemon().name("mpi-join").start(() -> awaitOthers(silence, onSilence));
         try {
-            return new MpiCluster(MpiLibrary.join());
+            var cluster = new MpiCluster(MpiLibrary.join());
+            cluster.giveSigns(silence, onSilence);
+            return cluster;
         } catch (MpiLibrary.Unusable e) {
             throw new UnavailableException(e);
+        } finally {
+            starting.interrupt();
         }
+    }
+
+    private static void awaitOthers(Duration silence, Consumer<MemberFailedException> onSilence) {
+        try {
+            TimeUnit.NANOSECONDS.sleep(silence.plus(START).toNanos());
+            onSilence.accept(new MemberFailedException("not all processes have started and joined within %s"
+                    .formatted(SilenceWatch.text(silence.plus(START)))));
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // all have joined
+        }
+    }
+
+    private void giveSigns(Duration silence, Consumer<MemberFailedException> onSilence) {
+        if (mpi.rank() > 0) {
+            HeartbeatAddress first = HeartbeatAddress.of(agree(""));
+            endSigns = HeartbeatLink.open(mpi.rank(), mpi.host(), first, silence, onSilence)::close;
+        } else {
+            try {
+                HeartbeatHub hub = HeartbeatHub.open(mpi.host(), mpi.isOneHost(), mpi.size(), silence, onSilence);
+                endSigns = hub::close;
+                agree(hub.address().text());
+            } catch (IOException e) {
+                String reason = "process 0 cannot listen for signs of life: " + e.getMessage();
+                fail(reason);
+                throw new UncheckedIOException(reason, e);
+            }
+        }
+        exchangedBytes = 0; // of exchanges
     }
 
     /** Thrown when Open MPI cannot be used; the message has the reason and a remedy. */
@@ -295,9 +354,13 @@ public final class MpiCluster implements Cluster {
 
     @Override
     public void close() {
-        if (!over) {
-            part(FAREWELL, "");
+        try {
+            if (!over) {
+                part(FAREWELL, "");
+            }
+            mpi.leave();
+        } finally {
+            endSigns.run(); // not before, because all of this waits for the others
         }
-        mpi.leave();
     }
 }

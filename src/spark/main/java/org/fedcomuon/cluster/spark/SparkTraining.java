@@ -9,6 +9,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.apache.spark.SparkConf;
@@ -59,7 +60,8 @@ public final class SparkTraining implements TrainingEngine {
     }
 
     @Override
-    public void run(Job job, Supplier<View> view) throws IOException, InterruptedException {
+    public void run(Job job, Supplier<View> view, Consumer<MemberFailedException> abandon)
+            throws IOException, InterruptedException {
         View shown = view.get();
         Path directory = shown.directory().toAbsolutePath().normalize();
         SparkConf settings = SparkSettings.of(job.cluster(), String.valueOf(directory.getFileName()));
@@ -86,15 +88,7 @@ public final class SparkTraining implements TrainingEngine {
 
     /** Returns a failure with the command that continues the run. */
     private static MemberFailedException resumable(MemberFailedException failure, Path directory) {
-        return SparkFailures.failed(
-                "%s; %s"
-                        .formatted(
-                                failure.getMessage(),
-                                Training.lastCheckpoint(directory)
-                                        .map(checkpoint -> "--resume %s continues from step %d"
-                                                .formatted(directory, CheckpointStore.step(checkpoint)))
-                                        .orElse("there is no checkpoint to resume from")),
-                failure);
+        return SparkFailures.failed("%s; %s".formatted(failure.getMessage(), Training.afterwards(directory)), failure);
     }
 
     private void run(Job job, Path directory, SparkConf settings, View shown, DriverErrors errors, SparkLog log)

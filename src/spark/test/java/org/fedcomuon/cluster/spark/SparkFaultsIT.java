@@ -122,7 +122,7 @@ class SparkFaultsIT {
             assertThat(ending("refused", refused, RUN_FAILED))
                     .contains("no master answers at spark://127.0.0.1:" + nobody + " within 3 s (--cluster-timeout)")
                     .contains("Connection refused")
-                    .contains("there is no checkpoint to resume from");
+                    .contains("there is no checkpoint yet");
             assertThat(ending("unknown", unknown, RUN_FAILED)).contains("no-such-host.invalid:7077: no such host");
             assertThat(ending("mute", mute, RUN_FAILED))
                     .contains("does not accept this application within 3 s (--cluster-timeout)");
@@ -164,7 +164,7 @@ class SparkFaultsIT {
             assertThat(ending("run", run, RUN_FAILED))
                     .contains("there has been no executor for 15 s (--cluster-timeout)")
                     .containsPattern("the last executor lost on 127\\.0\\.0\\.1: ")
-                    .containsPattern("--resume " + Pattern.quote(out.toString()) + " continues from step \\d+");
+                    .containsPattern("the last checkpoint is \\S+, --resume " + Pattern.quote(out.toString()) + " continues from it");
             assertThat(System.nanoTime() - since).isLessThan(TimeUnit.SECONDS.toNanos(2 * TIMEOUT + 30));
         }
         assertGoesOn(out, STEPS);

@@ -202,7 +202,7 @@ class SparkHostFaultsIT {
         assertThat(ending(run))
                 .contains("there has been no executor for 10 s (--cluster-timeout)")
                 .contains(hosts.host(WORKERS.get(0)).address(), hosts.host(WORKERS.get(1)).address())
-                .containsPattern("--resume \\S+ continues from step \\d+");
+                .containsPattern("the last checkpoint is \\S+, --resume \\S+ continues from it");
         Path rest = directory.resolve("rest.log");
         assertThat(end(TrainProcess.start(rest, TrainProcess.command(List.of("--resume", out.toString())))))
                 .as(Files.readString(rest))
