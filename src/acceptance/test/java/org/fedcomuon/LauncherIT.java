@@ -258,6 +258,18 @@ class LauncherIT {
         }
     }
 
+    /** Maven would make a directory called "?" for its files. */
+    @Test
+    void aBuildWithoutAHomeIsRefused() throws Exception {
+        String somebody = "setpriv --reuid 12345 --regid 12345 --clear-groups env -u HOME ";
+        String launcher = ROOT.resolve("fedcomuon").toString();
+        Launcher shell = Launcher.in(temporary).with("LAUNCHER", launcher);
+        assumeTrue(
+                shell.shell(somebody + "test -x \"$LAUNCHER\"").exitCode() == 0,
+                "this user cannot be another, or others cannot read the project");
+        assertOneLine(shell.shell(somebody + "\"$LAUNCHER\" test BufferIT"), "no home directory", "set HOME");
+    }
+
     /** A locale that says nothing about the encoding of names. */
     @Test
     void namesOfFilesMayHaveAnyLetters() throws Exception {
