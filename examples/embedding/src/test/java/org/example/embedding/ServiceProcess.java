@@ -44,18 +44,21 @@ final class ServiceProcess implements AutoCloseable {
     }
 
     static ProcessBuilder launcher(String port, Path directory) {
-        return new ProcessBuilder(List.of(
+        var launcher = new ProcessBuilder(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "--enable-native-access=ALL-UNNAMED",
                 "--sun-misc-unsafe-memory-access=allow",
                 "-Xms64m", // all of it from the start, so that memory that grows is not the heap; and that has an end
                 "-Xmx64m",
                 "-XX:+AlwaysPreTouch",
+                "-XX:TieredStopAtLevel=1", // the optimizing compiler takes memory at times of its own
                 "-cp",
                 System.getProperty("java.class.path"),
                 TrainingService.class.getName(),
                 port,
                 directory.toString()));
+        launcher.environment().put("MALLOC_ARENA_MAX", "1"); // not one for each thread that has ever been
+        return launcher;
     }
 
     Process process() {
