@@ -53,8 +53,7 @@ public final class OrthogonalizeBench {
      * @param exact shapes whose exact factors are computed, for all clients together
      * @param peakSide of the product that is the limit of the device
      */
-    public record Sizes(
-            int clients, List<Shape> transformer, List<Shape> shapes, List<Shape> exact, int peakSide) {
+    public record Sizes(int clients, List<Shape> transformer, List<Shape> shapes, List<Shape> exact, int peakSide) {
         public Sizes {
             transformer = List.copyOf(transformer);
             shapes = List.copyOf(shapes);

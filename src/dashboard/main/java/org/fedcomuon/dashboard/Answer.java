@@ -14,6 +14,7 @@ import java.util.Optional;
  *
  * @param events who is sent events after the body, until one of them is the last; empty if nobody
  */
+@SuppressWarnings("ArrayRecordComponent") // they are never compared
 record Answer(int status, Map<String, String> headers, byte[] body, Optional<Subscriber> events) {
     static final String HTML = "text/html; charset=utf-8";
     static final String TEXT = "text/plain; charset=utf-8";

@@ -6,4 +6,5 @@ package org.fedcomuon.dashboard;
  * @param number by which a browser that reconnects names the last event it has received
  * @param isLast whether no event follows
  */
+@SuppressWarnings("ArrayRecordComponent") // they are never compared
 record Event(long number, byte[] bytes, boolean isLast) {}

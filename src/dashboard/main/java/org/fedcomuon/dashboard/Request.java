@@ -25,7 +25,7 @@ record Request(String method, URI uri, Map<String, List<String>> headers) {
 
     /** The request that these bytes are, up to the empty line; empty if they are none. */
     static Optional<Request> parse(byte[] bytes, int length) {
-        String[] lines = LINE_END.split(new String(bytes, 0, length, StandardCharsets.ISO_8859_1).stripTrailing());
+        String[] lines = LINE_END.split(new String(bytes, 0, length, StandardCharsets.ISO_8859_1).stripTrailing(), -1);
         Matcher first = FIRST_LINE.matcher(lines[0]);
         if (!first.matches()) {
             return Optional.empty();

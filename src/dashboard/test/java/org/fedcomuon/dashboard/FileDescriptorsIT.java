@@ -95,7 +95,7 @@ class FileDescriptorsIT {
             try (var waiting = new Socket(InetAddress.getLoopbackAddress(), port)) {
                 go.write("\n");
                 go.flush();
-                String[] figures = said.readLine().split(" ");
+                String[] figures = said.readLine().split(" ", -1);
                 assertThat(Integer.parseInt(figures[1]))
                         .as("milliseconds of a second in which nothing can be accepted")
                         .isLessThan(300);

@@ -133,7 +133,8 @@ record RunMemory(
         long side = Math.min(rows, cols);
         return switch (orthogonalizer) {
             case Exact _ ->
-                clients * size + (long) Double.BYTES / Float.BYTES * Math.min(threads, clients) * 2 * (size + 2 * side * side);
+                clients * size
+                        + (long) Double.BYTES / Float.BYTES * Math.min(threads, clients) * 2 * (size + 2 * side * side);
             case ExactSvd _ -> 2L * clients * size + side * (rows + cols + 1);
             case GramNewtonSchulz _ -> clients * (2 * size + 5 * side * side);
             case NewtonSchulz _ -> side <= NewtonSchulzSpec.longestSide() ? 0 : clients * (2 * size + 2 * side * side);

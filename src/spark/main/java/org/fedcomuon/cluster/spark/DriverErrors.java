@@ -33,6 +33,8 @@ final class DriverErrors implements AutoCloseable {
     private final Thread watchdog;
     private volatile BiConsumer<String, Throwable> words = (_, _) -> {};
     private volatile boolean said;
+
+    @SuppressWarnings("UnusedVariable") // what is needed of it is that it can be let go
     private volatile byte @Nullable [] reserve = new byte[RESERVE];
 
     /**

@@ -15,12 +15,13 @@ import java.util.regex.Pattern;
 record ExecutorLoss(String executor, String host, String reason) {
     private static final String MEMORY = "-Dspark.executor.memory=...";
 
-    private static final Pattern EXIT_CODE =
-            Pattern.compile("(?:exited with code|exit code|exit status|exitCode)[ :]+(-?\\d+)", Pattern.CASE_INSENSITIVE);
+    private static final Pattern EXIT_CODE = Pattern.compile(
+            "(?:exited with code|exit code|exit status|exitCode)[ :]+(-?\\d+)", Pattern.CASE_INSENSITIVE);
 
     /** Of these, 50 to 57 are Spark's own, and those above 128 are signals. */
     private static final Map<Integer, String> CODES = Map.ofEntries(
-            Map.entry(1, "its JVM did not start, or not as it should; its stderr, in the work directory there, says why"),
+            Map.entry(
+                    1, "its JVM did not start, or not as it should; its stderr, in the work directory there, says why"),
             Map.entry(50, "an error ended it; its stderr, in the work directory there, says which"),
             Map.entry(51, "an error ended it; its stderr, in the work directory there, says which"),
             Map.entry(52, "its heap is full; give executors more by " + MEMORY),
@@ -46,7 +47,8 @@ record ExecutorLoss(String executor, String host, String reason) {
             return known == null ? words : "exit code %s: %s".formatted(code.group(1), known);
         }
         String lower = words.toLowerCase(Locale.ROOT);
-        if (lower.contains("no space left on device") || lower.contains("failed to create directory")
+        if (lower.contains("no space left on device")
+                || lower.contains("failed to create directory")
                 || lower.contains("no subfolder can be created")) {
             return words + "; is the disk of its work directory full, or not writable?";
         }

@@ -1,6 +1,7 @@
 package org.fedcomuon.cluster.spark;
 
 import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.function.IntConsumer;
@@ -42,7 +43,7 @@ final class LaunchLimit implements AutoCloseable {
         if (failures >= FAILURES && !holding && !later.isShutdown()) {
             holding = true;
             later.execute(() -> request.accept(count.getAsInt()));
-            later.schedule(this::release, pause, TimeUnit.SECONDS);
+            Future<?> _ = later.schedule(this::release, pause, TimeUnit.SECONDS);
             pause = Math.min(LONGEST_PAUSE, 2 * pause);
         }
     }

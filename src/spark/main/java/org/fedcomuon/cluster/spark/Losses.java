@@ -9,8 +9,8 @@ import java.util.function.Consumer;
 import java.util.stream.Collectors;
 
 /**
- * What has become of executors that were lost. Each is told once; of those that are lost for the same reason on the same
- * host, the first few, the tenth, the hundredth and so on. Thread-safe.
+ * What has become of executors that were lost. Each is told once; of those that are lost for the same reason on the
+ * same host, the first few, the tenth, the hundredth and so on. Thread-safe.
  */
 final class Losses {
     private static final int FEW = 3;

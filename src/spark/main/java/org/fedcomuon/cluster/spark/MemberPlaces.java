@@ -174,8 +174,9 @@ final class MemberPlaces implements AutoCloseable {
             if (++starts[member] > MOST_STARTS) {
                 throw new MemberFailedException(
                         member,
-                        losses.explain("it was started %d times and lost its executor each time, before the run had come any further"
-                                .formatted(MOST_STARTS)));
+                        losses.explain(
+                                "it was started %d times and lost its executor each time, before the run had come any further"
+                                        .formatted(MOST_STARTS)));
             }
         }
         return lost;

@@ -71,8 +71,7 @@ final class SparkExecutors implements AutoCloseable {
                                 System.nanoTime()));
                 if (complete) {
                     notes.accept("executor %s has joined: %s"
-                            .formatted(
-                                    added.executorId(), added.executorInfo().executorHost()));
+                            .formatted(added.executorId(), added.executorInfo().executorHost()));
                 }
                 changed.run();
             }
@@ -82,9 +81,8 @@ final class SparkExecutors implements AutoCloseable {
                 String name = removed.executorId();
                 gone.add(name);
                 Optional<Executor> before = Optional.ofNullable(all.remove(name));
-                String host = before.map(Executor::host)
-                        .or(() -> log.host(name))
-                        .orElse("a host that Spark does not name");
+                String host =
+                        before.map(Executor::host).or(() -> log.host(name)).orElse("a host that Spark does not name");
                 if (losses.add(new ExecutorLoss(name, host, removed.reason()))) {
                     if (before.isPresent() && System.nanoTime() - before.get().since() > OF_USE) {
                         limit.succeeded();

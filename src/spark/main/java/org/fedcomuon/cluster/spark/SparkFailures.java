@@ -12,8 +12,8 @@ import org.fedcomuon.federation.CheckpointException;
 /** What Spark throws, in one line each: its own messages are pages long. */
 final class SparkFailures {
     /** In the message of a job that has failed. */
-    private static final Pattern TASK = Pattern.compile(
-            "Lost task \\S+ in stage \\S+ \\(TID \\d+\\) \\(([^ )]+) executor \\w+\\): (.*)");
+    private static final Pattern TASK =
+            Pattern.compile("Lost task \\S+ in stage \\S+ \\(TID \\d+\\) \\(([^ )]+) executor \\w+\\): (.*)");
 
     private static final String EXECUTOR_LOST = "Reason: ";
 
@@ -26,8 +26,8 @@ final class SparkFailures {
     }
 
     /**
-     * Returns what to throw for a failure of any kind: our own exceptions as they are, and for what a job or the context
-     * has failed with one that names the host and what can be done.
+     * Returns what to throw for a failure of any kind: our own exceptions as they are, and for what a job or the
+     * context has failed with one that names the host and what can be done.
      */
     static RuntimeException explained(Throwable e) {
         if (e instanceof MemberFailedException
@@ -43,10 +43,12 @@ final class SparkFailures {
         String host = isTask ? task.group(1) + ": " : "";
         if (all.contains("UnsupportedClassVersionError")) {
             return new ConfigurationException(
-                    host + "the executors' Java is too old; name a JDK >= 25.0.3 of theirs in spark.executorEnv.JAVA_HOME",
+                    host
+                            + "the executors' Java is too old; name a JDK >= 25.0.3 of theirs in spark.executorEnv.JAVA_HOME",
                     e);
         }
-        if (all.contains("ClassNotFoundException: org.fedcomuon") || all.contains("NoClassDefFoundError: org/fedcomuon")) {
+        if (all.contains("ClassNotFoundException: org.fedcomuon")
+                || all.contains("NoClassDefFoundError: org/fedcomuon")) {
             return new ConfigurationException(
                     "%sthe executors do not see, or cannot read, %s; use a path that all hosts share, or ship the jar by spark-submit"
                             .formatted(host, SparkSettings.classPath()),

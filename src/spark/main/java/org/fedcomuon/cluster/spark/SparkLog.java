@@ -95,8 +95,11 @@ final class SparkLog implements AutoCloseable {
             hosts.put(added.group(1), added.group(2));
         }
         boolean noProof = words.startsWith(NO_PROOF) && causes.stream().noneMatch(TimeoutException.class::isInstance);
-        if (noProof || causes.stream().anyMatch(each -> String.valueOf(each.getMessage()).contains(PROOF_WANTED))) {
-            refusal = Optional.of(firstLine(causes.isEmpty() ? words : causes.getLast().toString()));
+        if (noProof
+                || causes.stream()
+                        .anyMatch(each -> String.valueOf(each.getMessage()).contains(PROOF_WANTED))) {
+            refusal = Optional.of(
+                    firstLine(causes.isEmpty() ? words : causes.getLast().toString()));
         }
         if (event.getLevel().isMoreSpecificThan(Level.WARN)) {
             if (event.getLoggerName().startsWith(SPARK)) {

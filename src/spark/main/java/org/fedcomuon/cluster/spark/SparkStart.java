@@ -78,7 +78,9 @@ record SparkStart(
                                     .formatted(
                                             master(),
                                             limit.toSeconds(),
-                                            log.warning().map(words -> "; Spark says: " + words).orElse(""),
+                                            log.warning()
+                                                    .map(words -> "; Spark says: " + words)
+                                                    .orElse(""),
                                             org.apache.spark.package$.MODULE$.SPARK_VERSION()));
                 }
             } catch (ExecutionException e) {

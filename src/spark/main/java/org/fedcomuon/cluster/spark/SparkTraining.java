@@ -106,7 +106,13 @@ public final class SparkTraining implements TrainingEngine {
                 }
             };
             try (var executors = new SparkExecutors(spark, losses, log, shown.notes())) {
-                run(job, directory, spark, executors, shown, new ExchangeLoop.Health(losses, errors::report, check, job.timeout()));
+                run(
+                        job,
+                        directory,
+                        spark,
+                        executors,
+                        shown,
+                        new ExchangeLoop.Health(losses, errors::report, check, job.timeout()));
             } finally {
                 done.countDown();
             }
@@ -149,10 +155,12 @@ public final class SparkTraining implements TrainingEngine {
         shown.notes()
                 .accept("%d members on %s, %d threads each".formatted(members, spark.master(), training.threads()));
         shown.notes()
-                .accept(("heaps: %d MiB of the driver, %s of each executor; outside of them the driver needs about 300 MiB,"
-                                + " and an executor 200 MiB and what its clients take")
-                        .formatted(
-                                Runtime.getRuntime().maxMemory() >> 20, SparkSettings.executorMemory(spark.getConf())));
+                .accept(
+                        ("heaps: %d MiB of the driver, %s of each executor; outside of them the driver needs about 300 MiB,"
+                                        + " and an executor 200 MiB and what its clients take")
+                                .formatted(
+                                        Runtime.getRuntime().maxMemory() >> 20,
+                                        SparkSettings.executorMemory(spark.getConf())));
         RunSpec run = RunSpec.of(SparkSettings.tree(spark.getConf(), members), training);
         Optional<Path> checkpoint = job.resumes() ? Training.lastCheckpoint(directory) : Optional.empty();
         StartPoint start = new StartPoint(checkpoint.map(CheckpointStore::step).orElse(0L), 0);
@@ -186,8 +194,7 @@ public final class SparkTraining implements TrainingEngine {
                             spark.getConf().get("spark.driver.host"),
                             exchanges.port()))
                     .collectAsync();
-            List<String> missing =
-                    await(checks, exchanges).stream().distinct().toList();
+            List<String> missing = await(checks, exchanges).stream().distinct().toList();
             if (!missing.isEmpty()) {
                 throw new ConfigurationException(String.join("; ", missing));
             }

@@ -42,11 +42,13 @@ class ExecutorLossTest {
             assertThat(losses.add(full(executor))).isTrue();
             assertThat(losses.add(full(executor))).isFalse(); // Spark says it twice
         }
-        assertThat(losses.add(new ExecutorLoss("a", "other", "Command exited with code 52"))).isTrue();
+        assertThat(losses.add(new ExecutorLoss("a", "other", "Command exited with code 52")))
+                .isTrue();
         assertThat(notes)
                 .hasSize(6)
                 .allMatch(note -> note.contains("is lost: "))
-                .anyMatch(note -> note.startsWith("executor 99 is lost: worker-1: ") && note.endsWith("(100 times so far)"))
+                .anyMatch(note ->
+                        note.startsWith("executor 99 is lost: worker-1: ") && note.endsWith("(100 times so far)"))
                 .last()
                 .asString()
                 .startsWith("executor a is lost: other: exit code 52");

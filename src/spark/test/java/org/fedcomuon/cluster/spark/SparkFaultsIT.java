@@ -41,6 +41,7 @@ class SparkFaultsIT {
 
     /** Where Spark does not start. */
     private static final int SHORT_TIMEOUT = 3;
+
     private static final int STEPS = 50;
     private static final int MANY_STEPS = 2000;
     private static final String ONE_EXECUTOR = "local-cluster[1,1,1024]";
@@ -94,7 +95,10 @@ class SparkFaultsIT {
                 .as(said)
                 .hasSize(1);
         assertThat(said.lines().count()).as(said).isLessThan(30);
-        return said.lines().filter(line -> line.startsWith("fedcomuon: ")).toList().getFirst();
+        return said.lines()
+                .filter(line -> line.startsWith("fedcomuon: "))
+                .toList()
+                .getFirst();
     }
 
     /** Continues a run in one process, if it has not ended, and compares with one that nothing happened to. */
@@ -135,7 +139,8 @@ class SparkFaultsIT {
         Process memory = train("memory", ONE_EXECUTOR, "-Dspark.executor.memory=lots");
         Process fan = train("fan", ONE_EXECUTOR, "-Dspark.fedcomuon.fan=0");
         Process master = train("master", "spark://7077", "");
-        assertThat(ending("memory", memory, BAD_INPUT)).contains("Spark refuses a setting", "spark.executor.memory=lots");
+        assertThat(ending("memory", memory, BAD_INPUT))
+                .contains("Spark refuses a setting", "spark.executor.memory=lots");
         assertThat(ending("fan", fan, BAD_INPUT)).contains("spark.fedcomuon.fan = 0: must be a whole number");
         assertThat(ending("master", master, BAD_INPUT)).contains("7077 is no HOST:PORT of a master");
     }
@@ -164,7 +169,8 @@ class SparkFaultsIT {
             assertThat(ending("run", run, RUN_FAILED))
                     .contains("there has been no executor for 15 s (--cluster-timeout)")
                     .containsPattern("the last executor lost on 127\\.0\\.0\\.1: ")
-                    .containsPattern("the last checkpoint is \\S+, --resume " + Pattern.quote(out.toString()) + " continues from it");
+                    .containsPattern("the last checkpoint is \\S+, --resume " + Pattern.quote(out.toString())
+                            + " continues from it");
             assertThat(System.nanoTime() - since).isLessThan(TimeUnit.SECONDS.toNanos(2 * TIMEOUT + 30));
         }
         assertGoesOn(out, STEPS);
@@ -188,7 +194,10 @@ class SparkFaultsIT {
         Process run = train("run", ONE_EXECUTOR, "-Xmx%dm %s".formatted(megabytes, SMALL));
         if (end(run) != 0) {
             assertThat(ending("run", run, RUN_FAILED))
-                    .contains("the driver, this process, is out of memory", megabytes + " MiB", "FEDCOMUON_JAVA_OPTS=-Xmx");
+                    .contains(
+                            "the driver, this process, is out of memory",
+                            megabytes + " MiB",
+                            "FEDCOMUON_JAVA_OPTS=-Xmx");
         } else {
             assertThat(out.resolve("summary.json")).exists();
         }
@@ -228,10 +237,15 @@ class SparkFaultsIT {
     }
 
     private long lines(String pattern) throws IOException {
-        return drivers.log("run.log").lines().filter(Pattern.compile(pattern).asPredicate()).count();
+        return drivers.log("run.log")
+                .lines()
+                .filter(Pattern.compile(pattern).asPredicate())
+                .count();
     }
 
-    /** Twice, so that a host which was lost after a member had moved to it is no other case than one that never had any. */
+    /**
+     * Twice, so that a host which was lost after a member had moved to it is no other case than one that never had any.
+     */
     @Test
     @SoakOnly
     void membersMoveToExecutorsThatJoinOrReturn() throws Exception {

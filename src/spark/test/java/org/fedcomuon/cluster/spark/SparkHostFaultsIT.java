@@ -116,7 +116,8 @@ class SparkHostFaultsIT {
     /** Makes a directory of a host a disk of its own, without room for anything. */
     private static void fill(String host, Path disk) throws Exception {
         Path said = Files.createTempFile(shared, "disk", ".log");
-        String script = "mkdir -p \"$1\" && mount -t tmpfs -o size=16k tmpfs \"$1\" && { head -c 100000 /dev/zero > \"$1/full\"; true; }";
+        String script =
+                "mkdir -p \"$1\" && mount -t tmpfs -o size=16k tmpfs \"$1\" && { head -c 100000 /dev/zero > \"$1/full\"; true; }";
         Process mount = hosts.host(host)
                 .start(said, Map.of(), new ArrayList<>(List.of("sh", "-c", script, "sh", disk.toString())));
         assertThat(end(mount)).as(Files.readString(said)).isZero();
@@ -182,8 +183,8 @@ class SparkHostFaultsIT {
         Path disk = Path.of("/tmp/libraries");
         fill(WORKERS.get(1), disk);
         try {
-            String line = ending(train(
-                    "-Dspark.executor.extraJavaOptions=-Dorg.bytedeco.javacpp.cachedir=%s".formatted(disk)));
+            String line = ending(
+                    train("-Dspark.executor.extraJavaOptions=-Dorg.bytedeco.javacpp.cachedir=%s".formatted(disk)));
             assertThat(line).contains(hosts.host(WORKERS.get(1)).address());
         } finally {
             free(WORKERS.get(1), disk);
@@ -194,14 +195,21 @@ class SparkHostFaultsIT {
     @Test
     void hostsThatAreAllGone() throws Exception {
         startServers();
-        Process run = train("-Dspark.network.timeout=10s", "-Dspark.network.timeoutInterval=2s", "-Dspark.executor.heartbeatInterval=2s");
-        assertThat(awaitCheckpoint(run, out, List.of())).as(Files.readString(log)).isNotEmpty();
+        Process run = train(
+                "-Dspark.network.timeout=10s",
+                "-Dspark.network.timeoutInterval=2s",
+                "-Dspark.executor.heartbeatInterval=2s");
+        assertThat(awaitCheckpoint(run, out, List.of()))
+                .as(Files.readString(log))
+                .isNotEmpty();
         for (String each : WORKERS) {
             hosts.host(each).isolate();
         }
         assertThat(ending(run))
                 .contains("there has been no executor for 10 s (--cluster-timeout)")
-                .contains(hosts.host(WORKERS.get(0)).address(), hosts.host(WORKERS.get(1)).address())
+                .contains(
+                        hosts.host(WORKERS.get(0)).address(),
+                        hosts.host(WORKERS.get(1)).address())
                 .containsPattern("the last checkpoint is \\S+, --resume \\S+ continues from it");
         Path rest = directory.resolve("rest.log");
         assertThat(end(TrainProcess.start(rest, TrainProcess.command(List.of("--resume", out.toString())))))
