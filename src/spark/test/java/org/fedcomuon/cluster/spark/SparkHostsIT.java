@@ -187,6 +187,7 @@ class SparkHostsIT {
     }
 
     /** Both of them are needed for every round, so that nothing goes on while one is away. */
+    @SoakOnly
     @Test
     void hostsThatShareOneDirectoryAndALinkThatIsCutForSeconds() throws Exception {
         spark = start(DEFAULTS);

@@ -17,6 +17,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.fedcomuon.testing.Slow;
+import org.fedcomuon.testing.SoakOnly;
 import org.fedcomuon.testing.TrainProcess;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -159,6 +160,7 @@ class SparkIT {
     }
 
     /** Nothing replaces it, so that its member goes to the other one. */
+    @SoakOnly
     @Test
     void anExecutorThatIsNotReplacedLeavesItsMemberToAnother() throws Exception {
         Path out = temporary.resolve("run");
@@ -172,6 +174,7 @@ class SparkIT {
         assertThat(log("log")).containsPattern("member \\d starts again on \\S+, from ");
     }
 
+    @SoakOnly
     @Test
     void aMasterThatIsKilledLeavesACheckpointToGoOnFrom() throws Exception {
         Path out = temporary.resolve("run");
