@@ -17,7 +17,7 @@ import org.fedcomuon.method.ClientFault;
 public final class Progress implements Listener {
     /** The metrics of a line; a run has three to five of them. */
     private static final Pattern SHOWN = Pattern.compile(
-            "test_.*|train_loss|train_auc|excess_objective|solution_distance|worst_client_(accuracy|auc)");
+            "test_.*|validation_(accuracy|perplexity|auc|return)|train_loss|train_auc|excess_objective|solution_distance|worst_client_(accuracy|auc)");
 
     private static final int WIDTH = 24;
     private static final long REDRAW_NANOS = 100_000_000;

@@ -143,6 +143,11 @@ record LossObjective(
     }
 
     @Override
+    public List<ValidationMetric> validationMetrics(TaskData data) {
+        return ValidationMetric.ofNetworks(data.hasPerplexity());
+    }
+
+    @Override
     public Problem problem(TaskParts parts) {
         return problem.apply(parts);
     }
@@ -165,7 +170,13 @@ record LossObjective(
             Examples test = parts.data().test(IntStream.range(0, count).toArray());
             return new PlainScores(
                     parts,
-                    new ClassificationJudge(parts.network(), clients, test, parts.metrics(objective), parts.threads()));
+                    new ClassificationJudge(
+                            parts.network(),
+                            clients,
+                            test,
+                            parts.validationSets(),
+                            parts.metrics(objective),
+                            parts.threads()));
         }
 
         @Override
