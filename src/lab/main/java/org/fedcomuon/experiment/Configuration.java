@@ -122,7 +122,8 @@ public final class Configuration {
     /** The number of evaluations without a better validation metric after which a run ends. */
     static final Setting EARLY_STOPPING = Setting.count("earlyStopping").optional();
 
-    private static final String DEFAULT_METHOD = "fedcomuon";
+    /** The method where a preset names none. */
+    public static final String DEFAULT_METHOD = "fedcomuon";
 
     private final Map<String, String> values;
 

@@ -205,6 +205,11 @@ final class NetworkTask implements Evaluator, AutoCloseable {
         return w0;
     }
 
+    /** Returns what the problem is made from. */
+    TaskParts parts() {
+        return parts;
+    }
+
     /** Returns the clients and their losses. */
     Problem problem() {
         return problem;

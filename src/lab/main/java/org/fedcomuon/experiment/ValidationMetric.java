@@ -45,9 +45,18 @@ public record ValidationMetric(String name, boolean greaterIsBetter, boolean ofA
         return List.of(AUC, OBJECTIVE, greater("worst_client_auc"));
     }
 
-    /** Returns those of a portfolio. */
+    /** Returns those of a portfolio, whose return alone says little: it may have been bought with variance. */
     static List<ValidationMetric> ofReturns() {
-        return List.of(OBJECTIVE, greater("return"), less("variance"), less("worst_client_objective"));
+        return List.of(
+                OBJECTIVE,
+                new ValidationMetric(PREFIX + "return", true, false),
+                less("variance"),
+                less("worst_client_objective"));
+    }
+
+    /** Returns whether it is the objective itself, whose values depend on the settings of the objective. */
+    public boolean isOfObjective() {
+        return name.endsWith("objective");
     }
 
     /** Returns whether a value is better than another one; one that is not a number is worse than any. */

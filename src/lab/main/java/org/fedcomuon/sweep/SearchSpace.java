@@ -51,17 +51,21 @@ record SearchSpace(List<Axis> axes) {
      * @param whole whether only whole numbers are meant
      */
     record Range(String name, double low, double high, boolean whole) implements Axis {
+        /** Returns the least and the greatest value. */
+        List<String> ends() {
+            return List.of(text(low), text(high));
+        }
+
+        private String text(double value) {
+            return whole
+                    ? Long.toString(Math.round(value))
+                    : BigDecimal.valueOf(value).stripTrailingZeros().toPlainString();
+        }
+
         @Override
         public String draw(RandomGenerator random) {
             double value = low * Math.pow(high / low, random.nextDouble());
-            return whole
-                    ? Long.toString(Math.round(value))
-                    : new BigDecimal(value)
-                            .round(DIGITS)
-                            .min(BigDecimal.valueOf(high))
-                            .max(BigDecimal.valueOf(low))
-                            .stripTrailingZeros()
-                            .toPlainString();
+            return text(Math.clamp(new BigDecimal(value).round(DIGITS).doubleValue(), low, high));
         }
     }
 

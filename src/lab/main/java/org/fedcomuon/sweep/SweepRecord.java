@@ -1,11 +1,13 @@
 package org.fedcomuon.sweep;
 
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Stream;
 import org.fedcomuon.experiment.ValidationMetric;
+import org.fedcomuon.experiment.statistics.Summary;
 
 /**
  * What a sweep has found.
@@ -42,9 +44,22 @@ public record SweepRecord(
         return trials.size() == planned;
     }
 
+    /**
+     * Settings of a method, with the metric over seeds.
+     *
+     * <p>Immutable.
+     */
+    public record Best(Map<String, String> settings, Summary summary) {
+        public Best {
+            settings = Collections.unmodifiableMap(new LinkedHashMap<>(settings));
+        }
+    }
+
     /** Returns the best settings of a method, by the mean over seeds; empty if none has a value for every seed. */
-    public Optional<Map<String, String>> best(String method) {
-        return bestStanding(method).map(Standing::settings);
+    public Optional<Best> best(String method) {
+        return bestStanding(method)
+                .map(standing -> new Best(
+                        standing.settings(), standing.summary().orElseThrow()));
     }
 
     Optional<Standing> bestStanding(String method) {
