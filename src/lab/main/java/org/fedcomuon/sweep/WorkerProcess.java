@@ -27,6 +27,9 @@ import tools.jackson.databind.json.JsonMapper;
 final class WorkerProcess implements AutoCloseable {
     private static final long END_SECONDS = 130;
     private static final int KEPT_LINES = 20;
+    private static final int INTERRUPT = 2;
+    private static final int KILL = 9;
+    private static final int TERMINATE = 15;
 
     /** Options of a JVM that make sense for another one with the same work; others name files or ports. */
     private static final Pattern SHARED = Pattern.compile(
@@ -165,9 +168,12 @@ final class WorkerProcess implements AutoCloseable {
         drain.join();
         int status = process.exitValue();
         int signal = status - 128;
+        if (signal == INTERRUPT || signal == TERMINATE) {
+            return new Answer.Stopped(); // a terminal's Ctrl-C has reached it before this process
+        }
         String how = signal > 0 && signal < 65
                 ? "was killed by signal %d%s"
-                        .formatted(signal, signal == 9 ? ", as processes are when memory is short" : "")
+                        .formatted(signal, signal == KILL ? ", as processes are when memory is short" : "")
                 : "ended with exit code %d".formatted(status);
         return new Answer.Failed("its process %s%s"
                 .formatted(how, lastWords().map(": "::concat).orElse("")));
