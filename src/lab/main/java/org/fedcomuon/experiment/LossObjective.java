@@ -166,6 +166,9 @@ record LossObjective(
                 Examples own = parts.ofClient(k);
                 clients.add(own.range(0, TaskParts.limited(own.count(), c.integer("judgedTrain"))));
             }
+            List<Examples> validation = parts.validationSets().stream()
+                    .map(held -> held.range(0, TaskParts.limited(held.count(), c.integer("judgedTrain"))))
+                    .toList();
             int count = TaskParts.limited(parts.data().testCount(), c.integer("judgedTest"));
             Examples test = parts.data().test(IntStream.range(0, count).toArray());
             return new PlainScores(
@@ -174,7 +177,7 @@ record LossObjective(
                             parts.network(),
                             clients,
                             test,
-                            parts.validationSets(),
+                            validation,
                             parts.metrics(objective),
                             parts.threads()));
         }

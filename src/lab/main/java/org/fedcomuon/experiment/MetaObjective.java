@@ -107,7 +107,8 @@ record MetaObjective() implements ObjectiveChoice {
             for (int k = 0; k < clients.size(); k++) {
                 Examples held = parts.validation(k);
                 if (held.count() > 0) {
-                    validation.add(new MetaLearning.Episode(clients.get(k).support(), held));
+                    int count = TaskParts.limited(held.count(), c.integer("judgedTrain"));
+                    validation.add(new MetaLearning.Episode(clients.get(k).support(), held.range(0, count)));
                 }
             }
             judge = new MetaJudge(parts.network(), adaptation(c), parts.threads());

@@ -47,16 +47,12 @@ final class HeatMaps {
         return html.isEmpty() ? "" : """
                 <section>
                 <h2>Maps</h2>
-                <p>Means over seeds, the better the darker; where more settings are varied than a map shows, the best of
-                the others. A star is the best of its map%s.</p>
+                <p>Means over seeds. The better, the stronger is the colour, from the worst to the best of the method; the
+                best has a star. Where more settings are varied than a map shows, it has the best of the others.</p>
                 <div class="maps">
                 %s</div>
                 </section>
-                """.formatted(
-                                sweep.varied().size() == 1 && sweep.rankings().size() > 1
-                                        ? ", of methods that minimize the same objective"
-                                        : "",
-                                html);
+                """.formatted(html);
     }
 
     private String byMethod(List<Standing> standings, String name) {
@@ -167,8 +163,7 @@ final class HeatMaps {
         double value = standing.get().summary().get().mean();
         ValidationMetric metric = sweep.metric();
         List<Double> comparable = cells.values().stream()
-                .filter(other -> metric.ofAnyObjective()
-                        || other.minimized().equals(standing.get().minimized()))
+                .filter(other -> other.method().equals(standing.get().method()))
                 .flatMap(other -> other.summary().stream())
                 .map(summary -> summary.mean())
                 .toList();

@@ -199,13 +199,13 @@ class SweepCommandIT {
         Path out = temporary.resolve("sweep");
         String[] what = {"--iterations", "60", "--checkpoint-every", "1", "--method", "fedavg", "--grid", "eta=0.01,0.02", "--seeds", "4"};
         Process stopped = begin("stopped", arguments(out, what));
-        Map<String, FileTime> ends = awaitEnds(stopped, out, Map.of());
+        awaitEnds(stopped, out, Map.of());
         Process interrupt = new ProcessBuilder("kill", "-INT", Long.toString(stopped.pid())).start();
         assertThat(TrainProcess.end(interrupt)).isZero();
         assertThat(TrainProcess.end(stopped)).as(said("stopped")).isEqualTo(130);
         assertThat(said("stopped")).containsPattern("stopped with [1-7] of 8 trials; the same command continues");
         assertThat(json(out).get("complete").asBoolean()).isFalse();
-        ends = ends(out);
+        Map<String, FileTime> ends = ends(out);
 
         Process killed = begin("killed", arguments(out, what));
         Map<String, FileTime> more = awaitEnds(killed, out, ends);

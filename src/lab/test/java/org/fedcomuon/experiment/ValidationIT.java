@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
-import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -17,7 +16,6 @@ import java.util.OptionalLong;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import org.fedcomuon.data.LabelledDataset;
 import org.fedcomuon.data.Mnist;
 import org.fedcomuon.data.Partition;
 import org.fedcomuon.problem.Point;
@@ -108,7 +106,7 @@ class ValidationIT {
     void whatIsTrainedOnIsNotWhatIsHeldBack() {
         Configuration c = configuration("mnist-robust", ARRAYS + "; validationShare=0.2");
         Partition all = Partition.imbalanced(
-                new TaskData.Labelled(load()).trainCount(), List.of(100, 20, 20, 20, 20, 20, 20, 20, 20, 20), c.seed());
+                Mnist.bundled().train().count(), List.of(100, 20, 20, 20, 20, 20, 20, 20, 20, 20), c.seed());
         try (NetworkTask task = task(c)) {
             for (int k = 0; k < all.clients(); k++) {
                 Set<Integer> own = Arrays.stream(all.indices(k)).boxed().collect(Collectors.toSet());
@@ -117,14 +115,6 @@ class ValidationIT {
                 assertThat(new HashSet<>(Arrays.stream(trained).boxed().toList())).hasSize(k == 0 ? 80 : 16);
                 assertThat(task.parts().validation(k).count()).isEqualTo(own.size() - trained.length);
             }
-        }
-    }
-
-    private static LabelledDataset load() {
-        try {
-            return Mnist.bundled();
-        } catch (IOException e) {
-            throw new AssertionError(e);
         }
     }
 
@@ -176,8 +166,8 @@ class ValidationIT {
     @Test
     void aRunEndsWhenValidationNoLongerImproves() throws Exception {
         Path out = temporary.resolve("run");
-        // a rate that is far too large: the loss is best at the beginning
-        String settings = ARRAYS + "; method=fedavg; eta=5; iterations=40; evaluateEvery=5; checkpointEvery=1;"
+        // a rate that is too small for floats: every evaluation is like the first
+        String settings = ARRAYS + "; method=fedavg; eta=1e-30; iterations=40; evaluateEvery=5; checkpointEvery=1;"
                 + " validationShare=0.2; earlyStopping=2";
         Map<String, Object> summary = training(configuration("mnist-robust", settings), out).run();
         assertThat(summary)

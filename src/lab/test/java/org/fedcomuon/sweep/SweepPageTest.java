@@ -83,7 +83,7 @@ class SweepPageTest {
     }
 
     @Test
-    void theBestCellOfAnObjectiveIsTheDarkest() throws Exception {
+    void theBestCellOfAMethodHasTheStrongestColour() throws Exception {
         String html = page(BY_LOSS);
         assertThat(html).contains("style=\"--share:1.000\">★ 0.3500", "style=\"--share:0.000\">0.5500");
         assertThat(html).contains("<td>diverged</td>");
