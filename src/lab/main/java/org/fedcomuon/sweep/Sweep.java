@@ -115,12 +115,11 @@ public final class Sweep {
         return stopping;
     }
 
-    private synchronized TrialRunner begin(TrialRunner begun) {
+    private synchronized void begin(TrialRunner begun) {
         runner = Optional.of(begun);
         if (stopping) {
             begun.stop();
         }
-        return begun;
     }
 
     /** One run of the sweep. Its watcher is called by threads of the runner, by one at a time. */
@@ -149,8 +148,11 @@ public final class Sweep {
                     .mapToInt(method -> plan.ladder(method).rungs().size())
                     .max()
                     .orElse(0);
-            for (int rung = 0; rung < rungs && goesOn; rung++) {
-                goesOn = climb(rung, settings);
+            try (var trials = new TrialRunner(place, directories, this)) {
+                begin(trials);
+                for (int rung = 0; rung < rungs && goesOn; rung++) {
+                    goesOn = climb(rung, settings, trials);
+                }
             }
             SweepRecord record = record();
             files.write(record);
@@ -169,7 +171,7 @@ public final class Sweep {
         }
 
         /** Runs the trials of a rung, after which the settings are those of the next one. */
-        private boolean climb(int rung, Map<String, List<Map<String, String>>> settings)
+        private boolean climb(int rung, Map<String, List<Map<String, String>>> settings, TrialRunner trials)
                 throws IOException, InterruptedException {
             var plans = new LinkedHashMap<String, List<TrialPlan>>();
             settings.forEach((method, own) -> {
@@ -186,7 +188,7 @@ public final class Sweep {
                     listener.onBegin();
                     isFirst = false;
                 }
-                if (isStopping() || !begin(new TrialRunner(place, directories, this)).run(missing)) {
+                if (isStopping() || !trials.run(missing)) {
                     return false;
                 }
             }

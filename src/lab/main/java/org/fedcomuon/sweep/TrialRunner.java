@@ -1,15 +1,14 @@
 package org.fedcomuon.sweep;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Queue;
-import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.fedcomuon.experiment.Training;
 import org.fedcomuon.federation.RunFiles;
@@ -20,7 +19,7 @@ import org.fedcomuon.federation.RunFiles;
  *
  * <p>Thread-safe.
  */
-final class TrialRunner {
+final class TrialRunner implements AutoCloseable {
     /**
      * Where trials run.
      *
@@ -66,7 +65,7 @@ final class TrialRunner {
     private final Place place;
     private final TrialDirectories directories;
     private final Watcher watcher;
-    private final Set<WorkerProcess> running = new HashSet<>();
+    private final Map<Integer, WorkerProcess> running = new HashMap<>(); // by number; they stay for the next rung
     private boolean stopping;
 
     TrialRunner(Place place, TrialDirectories directories, Watcher watcher) {
@@ -76,7 +75,7 @@ final class TrialRunner {
     }
 
     /**
-     * Runs trials that have no result yet, in this order.
+     * Runs trials that have no result yet, in this order. Called by one thread, once for each rung.
      *
      * @return whether all have ended; otherwise the sweep was stopped
      */
@@ -89,7 +88,7 @@ final class TrialRunner {
             int number = i;
             threads.add(Thread.ofPlatform().name("trials-" + i).start(() -> {
                 try {
-                    work(place.worker(number, workers), queue);
+                    work(number, workers, queue);
                 } catch (IOException | InterruptedException | RuntimeException e) {
                     synchronized (failures) {
                         failures.add(e);
@@ -117,22 +116,13 @@ final class TrialRunner {
         return !isStopping();
     }
 
-    private void work(TrialWorker.Arguments arguments, Queue<TrialPlan> queue)
-            throws IOException, InterruptedException {
-        Optional<WorkerProcess> worker = Optional.empty();
-        try {
-            for (TrialPlan plan = next(queue).orElse(null); plan != null; plan = next(queue).orElse(null)) {
-                if (worker.isEmpty() || !worker.get().isAlive()) {
-                    worker.ifPresent(this::close);
-                    worker = begin(arguments);
-                    if (worker.isEmpty()) {
-                        return;
-                    }
-                }
-                run(worker.get(), plan);
+    private void work(int number, int workers, Queue<TrialPlan> queue) throws IOException, InterruptedException {
+        for (TrialPlan plan = next(queue).orElse(null); plan != null; plan = next(queue).orElse(null)) {
+            Optional<WorkerProcess> worker = worker(number, workers);
+            if (worker.isEmpty()) {
+                return;
             }
-        } finally {
-            worker.ifPresent(this::close);
+            run(worker.get(), plan);
         }
     }
 
@@ -169,24 +159,29 @@ final class TrialRunner {
         }
     }
 
-    private synchronized Optional<WorkerProcess> begin(TrialWorker.Arguments arguments) {
+    /** Returns the process of this number, a new one if it has none or has lost it; empty if the sweep is to end. */
+    private synchronized Optional<WorkerProcess> worker(int number, int workers) throws IOException {
         if (stopping) {
             return Optional.empty();
         }
-        try {
-            WorkerProcess started = WorkerProcess.start(arguments, place.classPath());
-            running.add(started);
-            return Optional.of(started);
-        } catch (IOException e) {
-            throw new UncheckedIOException("a process for trials cannot be started: " + e.getMessage(), e);
+        WorkerProcess there = running.get(number);
+        if (there != null && there.isAlive()) {
+            return Optional.of(there);
         }
+        WorkerProcess started = WorkerProcess.start(place.worker(number, workers), place.classPath());
+        running.put(number, started);
+        return Optional.of(started);
     }
 
-    private void close(WorkerProcess worker) {
-        worker.close();
+    /** Ends all processes, which have no trial then. */
+    @Override
+    public void close() {
+        stop();
+        List<WorkerProcess> all;
         synchronized (this) {
-            running.remove(worker);
+            all = List.copyOf(running.values());
         }
+        all.forEach(WorkerProcess::close);
     }
 
     private synchronized boolean isStopping() {
@@ -196,6 +191,6 @@ final class TrialRunner {
     /** Ends all trials after their current step, with checkpoints, and begins no other. May be called at any time. */
     synchronized void stop() {
         stopping = true;
-        running.forEach(WorkerProcess::stop);
+        running.values().forEach(WorkerProcess::stop);
     }
 }
