@@ -90,9 +90,9 @@ class ApiTest {
     }
 
     /**
-     * Every exported type is one more that users may depend on and readers have to pass by; it was 147 once, 165
-     * before the lock of a run and the second way to an exact factor, 167 before the statistics over seeds, and 174
-     * before sweeps.
+     * Every exported type is one more that users may depend on and readers have to pass by; it was 147 once, 165 before
+     * the lock of a run and the second way to an exact factor, 167 before the statistics over seeds, and 174 before
+     * sweeps.
      */
     @Test
     void fewTypesAreExported() {

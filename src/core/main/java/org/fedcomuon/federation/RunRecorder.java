@@ -55,8 +55,8 @@ public final class RunRecorder implements Listener {
      *
      * @param directory made when the run starts, unless it exists
      * @param config the settings, in order
-     * @param facts returns entries of the summary, such as versions, when the run has ended; they replace others of
-     *     the same name
+     * @param facts returns entries of the summary, such as versions, when the run has ended; they replace others of the
+     *     same name
      * @param extra returns further entries of an evaluation's line, by the number of steps done
      */
     public RunRecorder(

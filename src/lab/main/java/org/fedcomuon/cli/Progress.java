@@ -111,7 +111,8 @@ public final class Progress implements Listener {
         if (terminal) {
             line(line);
         } else {
-            line("%s (%s%s)".formatted(line, where, last > firstStep ? ", %s left".formatted(left(last, seconds)) : ""));
+            line("%s (%s%s)"
+                    .formatted(line, where, last > firstStep ? ", %s left".formatted(left(last, seconds)) : ""));
         }
     }
 

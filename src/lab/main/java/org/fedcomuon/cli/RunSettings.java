@@ -85,8 +85,8 @@ final class RunSettings {
 
     /** Returns the preset. */
     Preset preset() {
-        return Preset.load(preset.orElseThrow(() -> new UsageException(
-                "no PRESET given; the presets are %s".formatted(String.join(", ", Preset.NAMES)))));
+        return Preset.load(preset.orElseThrow(() ->
+                new UsageException("no PRESET given; the presets are %s".formatted(String.join(", ", Preset.NAMES)))));
     }
 
     /** Returns the settings that are changed. */

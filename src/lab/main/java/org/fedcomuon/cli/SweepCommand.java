@@ -41,7 +41,8 @@ final class SweepCommand implements Callable<Integer> {
     @Option(
             names = "--grid",
             paramLabel = "NAME=V1,V2",
-            description = "A setting to vary, and its values; or NAME=LOW..HIGH for random and halving. May be repeated.")
+            description =
+                    "A setting to vary, and its values; or NAME=LOW..HIGH for random and halving. May be repeated.")
     private List<String> grid = new ArrayList<>();
 
     @Option(
@@ -61,15 +62,17 @@ final class SweepCommand implements Callable<Integer> {
     @Option(
             names = "--metric",
             paramLabel = "NAME",
-            description = "What settings are chosen by, such as validation_accuracy, which is the default of classifiers.")
+            description =
+                    "What settings are chosen by, such as validation_accuracy, which is the default of classifiers.")
     private Optional<String> metric = Optional.empty();
 
     @Option(
             names = "--strategy",
             paramLabel = "S",
             defaultValue = "grid",
-            description = "grid: all combinations, which is the default; random: --trials of them; halving: short trials of"
-                    + " all, or of --trials of them, and longer ones of the better half, again and again.")
+            description =
+                    "grid: all combinations, which is the default; random: --trials of them; halving: short trials of"
+                            + " all, or of --trials of them, and longer ones of the better half, again and again.")
     private String strategy = "";
 
     @Option(
@@ -81,7 +84,8 @@ final class SweepCommand implements Callable<Integer> {
     @Option(
             names = "--parallel",
             paramLabel = "N",
-            description = "The number of trials at a time, each in a process of its own; the number of cores by default.")
+            description =
+                    "The number of trials at a time, each in a process of its own; the number of cores by default.")
     private Optional<Integer> parallel = Optional.empty();
 
     @Option(
@@ -96,13 +100,11 @@ final class SweepCommand implements Callable<Integer> {
             split = ",",
             paramLabel = "D",
             defaultValue = "cpu:0",
-            description = "The devices, such as cuda:0,cuda:1: each process has one of them, in turn; cpu:0 by default.")
+            description =
+                    "The devices, such as cuda:0,cuda:1: each process has one of them, in turn; cpu:0 by default.")
     private List<String> devices = List.of();
 
-    @Option(
-            names = "--cluster",
-            paramLabel = "C",
-            description = "Only local: trials run in processes of this machine.")
+    @Option(names = "--cluster", paramLabel = "C", description = "Only local: trials run in processes of this machine.")
     private Optional<String> cluster = Optional.empty();
 
     @Option(
@@ -193,8 +195,8 @@ final class SweepCommand implements Callable<Integer> {
             }
             case "halving" -> count.isPresent() ? Strategy.halving(count.getAsInt()) : Strategy.halving();
             default -> {
-                mistake = Optional.of("--strategy %s: one of %s is possible"
-                        .formatted(strategy, String.join(", ", Strategy.NAMES)));
+                mistake = Optional.of(
+                        "--strategy %s: one of %s is possible".formatted(strategy, String.join(", ", Strategy.NAMES)));
                 yield Strategy.grid();
             }
         };
@@ -243,13 +245,16 @@ final class SweepCommand implements Callable<Integer> {
                     .filter(trial -> trial.state() == state)
                     .count();
             if (count > 0) {
-                print.printf("%d of %d trials %s%n", count, record.trials().size(), state.name().toLowerCase(Locale.ROOT));
+                print.printf(
+                        "%d of %d trials %s%n",
+                        count, record.trials().size(), state.name().toLowerCase(Locale.ROOT));
             }
         }
         for (String method : record.methods()) {
-            record.best(method).ifPresentOrElse(
-                    best -> print.printf("%-14s %s%n", method, text(record, best)),
-                    () -> print.printf("%-14s no settings have a value for every seed%n", method));
+            record.best(method)
+                    .ifPresentOrElse(
+                            best -> print.printf("%-14s %s%n", method, text(record, best)),
+                            () -> print.printf("%-14s no settings have a value for every seed%n", method));
         }
         print.println(directory.resolve("sweep.html"));
         print.flush();
@@ -257,13 +262,15 @@ final class SweepCommand implements Callable<Integer> {
 
     private static String text(SweepRecord record, SweepRecord.Best best) {
         var text = new StringBuilder();
-        best.settings().forEach((name, value) -> text.append(name).append(' ').append(value).append(", "));
+        best.settings()
+                .forEach((name, value) ->
+                        text.append(name).append(' ').append(value).append(", "));
         text.append(String.format(
                 Locale.ROOT, "%s %.4f", record.metric().name(), best.summary().mean()));
         best.summary()
                 .interval(0.95)
-                .ifPresent(interval -> text.append(String.format(
-                        Locale.ROOT, " (95 %% interval %.4f to %.4f)", interval.low(), interval.high())));
+                .ifPresent(interval -> text.append(
+                        String.format(Locale.ROOT, " (95 %% interval %.4f to %.4f)", interval.low(), interval.high())));
         return text.toString();
     }
 }

@@ -64,7 +64,8 @@ final class SweepDisplay implements Sweep.Listener {
         if (!isNew) {
             existing++;
         } else if (!quiet) {
-            progress.onPart("%s: %s".formatted(trial.label(), result(trial)), "%d of %d trials".formatted(ended, trials));
+            progress.onPart(
+                    "%s: %s".formatted(trial.label(), result(trial)), "%d of %d trials".formatted(ended, trials));
         }
     }
 
@@ -74,7 +75,11 @@ final class SweepDisplay implements Sweep.Listener {
                         Locale.ROOT,
                         "%s%.1f s",
                         trial.metric(metric).isPresent()
-                                ? String.format(Locale.ROOT, "%s %.4f, ", metric, trial.metric(metric).getAsDouble())
+                                ? String.format(
+                                        Locale.ROOT,
+                                        "%s %.4f, ",
+                                        metric,
+                                        trial.metric(metric).getAsDouble())
                                 : "",
                         trial.seconds())
                 : trial.state().name().toLowerCase(Locale.ROOT) + ": " + trial.reason();

@@ -127,8 +127,10 @@ final class TrainCommand implements Callable<Integer> {
     private void train(TrainingEngine engine, String clusterName) throws IOException, InterruptedException {
         Configuration configuration = configuration();
         if (!clusterName.equals(TrainingEngine.LOCAL) && configuration.has("earlyStopping")) {
-            throw new UsageException("--cluster %s with earlyStopping: members hear of it a few steps later, so that the result"
-                    .formatted(clusterName) + " would depend on their number; leave one of the two out");
+            throw new UsageException(
+                    "--cluster %s with earlyStopping: members hear of it a few steps later, so that the result"
+                                    .formatted(clusterName)
+                            + " would depend on their number; leave one of the two out");
         }
         var job = new TrainingEngine.Job(
                 clusterName,

@@ -174,12 +174,7 @@ record LossObjective(
             return new PlainScores(
                     parts,
                     new ClassificationJudge(
-                            parts.network(),
-                            clients,
-                            test,
-                            validation,
-                            parts.metrics(objective),
-                            parts.threads()));
+                            parts.network(), clients, test, validation, parts.metrics(objective), parts.threads()));
         }
 
         @Override

@@ -132,7 +132,9 @@ record MetaObjective() implements ObjectiveChoice {
             int tests = clients.size();
             int validations = tests + test.size();
             return judge.onDevices(
-                    devices, all, scores -> metrics.of(
+                    devices,
+                    all,
+                    scores -> metrics.of(
                             scores.subList(0, tests),
                             scores.subList(tests, validations),
                             scores.subList(validations, all.size())));

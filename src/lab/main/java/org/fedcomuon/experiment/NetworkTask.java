@@ -117,7 +117,9 @@ final class NetworkTask implements Evaluator, AutoCloseable {
                 : Optional.empty();
     }
 
-    /** Divides the training set among the clients, and of each client's examples a share for validation, if asked to. */
+    /**
+     * Divides the training set among the clients, and of each client's examples a share for validation, if asked to.
+     */
     private static Optional<ValidationSplit> divide(Configuration c, TaskData data, Mistakes mistakes) {
         Optional<Partition> all = mistakes.attempt(
                 "split", () -> c.chosen(SplitChoice.ALL).train().divide(c, data));

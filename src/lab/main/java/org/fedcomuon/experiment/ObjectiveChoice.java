@@ -31,8 +31,8 @@ public interface ObjectiveChoice extends Choice {
     }
 
     /**
-     * Returns the metrics of validation examples that {@link #evaluator} gives; by default none, and {@code
-     * validationShare} is refused. The first one decides when a run is stopped early.
+     * Returns the metrics of validation examples that {@link #evaluator} gives; by default none, and
+     * {@code validationShare} is refused. The first one decides when a run is stopped early.
      */
     default List<ValidationMetric> validationMetrics(TaskData data) {
         return List.of();

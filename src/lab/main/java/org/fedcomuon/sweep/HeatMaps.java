@@ -59,7 +59,8 @@ final class HeatMaps {
         List<String> columns = values(standings, name);
         List<String> rows = sweep.methods().stream()
                 .filter(method -> standings.stream()
-                        .anyMatch(each -> each.method().equals(method) && each.settings().containsKey(name)))
+                        .anyMatch(each ->
+                                each.method().equals(method) && each.settings().containsKey(name)))
                 .toList();
         if (rows.isEmpty() || columns.size() < 2 || columns.size() > MOST_VALUES) {
             return "";
@@ -70,7 +71,10 @@ final class HeatMaps {
                 name,
                 rows,
                 columns,
-                cells(standings, Standing::method, standing -> standing.settings().get(name)));
+                cells(
+                        standings,
+                        Standing::method,
+                        standing -> standing.settings().get(name)));
     }
 
     private String pairs(String method, List<Standing> standings) {
@@ -107,7 +111,8 @@ final class HeatMaps {
     private static Map<Place, Standing> cells(
             List<Standing> standings, Function<Standing, String> row, Function<Standing, String> column) {
         var cells = new LinkedHashMap<Place, Standing>();
-        standings.forEach(standing -> cells.putIfAbsent(new Place(row.apply(standing), column.apply(standing)), standing));
+        standings.forEach(
+                standing -> cells.putIfAbsent(new Place(row.apply(standing), column.apply(standing)), standing));
         return cells;
     }
 
@@ -132,12 +137,12 @@ final class HeatMaps {
             List<String> rows,
             List<String> columns,
             Map<Place, Standing> cells) {
-        var html = new StringBuilder("""
+        var html = new StringBuilder(
+                """
                 <div class="scroll" role="region" aria-label="%1$s" tabindex="0">
                 <table class="split">
                 <caption>%1$s</caption>
-                <thead><tr><th class="text" scope="col">%2$s \\ %3$s</th>""".formatted(
-                        Markup.escape(caption), Markup.escape(rowName), Markup.escape(columnName)));
+                <thead><tr><th class="text" scope="col">%2$s \\ %3$s</th>""".formatted(Markup.escape(caption), Markup.escape(rowName), Markup.escape(columnName)));
         columns.forEach(column ->
                 html.append("<th scope=\"col\">").append(Markup.escape(column)).append("</th>"));
         html.append("</tr></thead>\n<tbody>\n");
@@ -167,7 +172,8 @@ final class HeatMaps {
                 .flatMap(other -> other.summary().stream())
                 .map(summary -> summary.mean())
                 .toList();
-        double least = comparable.stream().mapToDouble(Double::doubleValue).min().orElse(value);
+        double least =
+                comparable.stream().mapToDouble(Double::doubleValue).min().orElse(value);
         double most = comparable.stream().mapToDouble(Double::doubleValue).max().orElse(value);
         double share = most > least ? (value - least) / (most - least) : 0;
         boolean isBest = comparable.stream().noneMatch(other -> metric.isBetter(other, value));

@@ -31,9 +31,9 @@ record Standing(
      */
     static List<Standing> of(List<Trial> trials, ValidationMetric metric, int seeds) {
         Map<Key, List<Trial>> groups = new LinkedHashMap<>();
-        trials.forEach(trial -> groups.computeIfAbsent(
-                        new Key(trial.method(), trial.settings()), _ -> new ArrayList<>())
-                .add(trial));
+        trials.forEach(
+                trial -> groups.computeIfAbsent(new Key(trial.method(), trial.settings()), _ -> new ArrayList<>())
+                        .add(trial));
         return groups.values().stream()
                 .map(group -> of(group, metric.name(), seeds))
                 .sorted(byMean(metric))
@@ -65,10 +65,8 @@ record Standing(
     /** Returns the settings for readers. */
     String text() {
         var text = new StringBuilder();
-        settings.forEach((name, value) -> text.append(text.isEmpty() ? "" : ", ")
-                .append(name)
-                .append(' ')
-                .append(value));
+        settings.forEach((name, value) ->
+                text.append(text.isEmpty() ? "" : ", ").append(name).append(' ').append(value));
         return text.isEmpty() ? "as in the preset" : text.toString();
     }
 }

@@ -20,8 +20,9 @@ import org.fedcomuon.federation.RunLock;
 
 /**
  * Tries settings of a preset, each for several seeds, and finds the best of each method by validation examples: a share
- * of each client's training examples, on which no trial trains. Trials are training runs in processes of their own, side
- * by side, and leave what {@link Training} leaves, in a directory each. What a directory has already is not run again.
+ * of each client's training examples, on which no trial trains. Trials are training runs in processes of their own,
+ * side by side, and leave what {@link Training} leaves, in a directory each. What a directory has already is not run
+ * again.
  *
  * <p>For example: {@snippet file="org/fedcomuon/sweep/SweepIT.java" region="sweep"}
  *
@@ -161,9 +162,7 @@ public final class Sweep {
                     Optional<Standing> best = record.bestStanding(method);
                     if (best.isPresent()) {
                         files.writeBest(
-                                record,
-                                best.get(),
-                                plan.best(method, best.get().settings()));
+                                record, best.get(), plan.best(method, best.get().settings()));
                     }
                 }
             }
@@ -217,8 +216,9 @@ public final class Sweep {
             if (rung + 1 >= rungs.size()) {
                 return List.of();
             }
-            List<Trial> results =
-                    own.stream().flatMap(each -> Optional.ofNullable(ended.get(each)).stream()).toList();
+            List<Trial> results = own.stream()
+                    .flatMap(each -> Optional.ofNullable(ended.get(each)).stream())
+                    .toList();
             return Standing.of(results, plan.metric(), plan.seeds().size()).stream()
                     .limit(rungs.get(rung + 1).settings())
                     .map(Standing::settings)
@@ -325,8 +325,8 @@ public final class Sweep {
         }
 
         /**
-         * Sets the metric by which settings are chosen, which begins with {@code validation_}. By default an accuracy or
-         * an area under the curve, or else the loss or the objective.
+         * Sets the metric by which settings are chosen, which begins with {@code validation_}. By default an accuracy
+         * or an area under the curve, or else the loss or the objective.
          */
         public Builder metric(String name) {
             metric = Optional.of(name);

@@ -72,21 +72,21 @@ final class SweepFiles {
                 # The best of %d settings of %s: %s.
                 # %s %s, the mean over %s, on validation examples.
                 """.formatted(
-                        sweep.standings().stream()
-                                .filter(other -> other.method().equals(standing.method()))
-                                .count(),
-                        standing.method(),
-                        standing.text(),
-                        sweep.metric().name(),
-                        String.format(Locale.ROOT, "%.6g", summary.mean()),
-                        sweep.seeds().size() == 1
-                                ? "seed " + sweep.seeds().getFirst()
-                                : "seeds %d to %d"
-                                        .formatted(
-                                                sweep.seeds().getFirst(),
-                                                sweep.seeds().getLast()));
-        String tail = share.map("# Trains on all training examples; with validationShare: %s it is the trial again.\n"
-                        ::formatted)
+                sweep.standings().stream()
+                        .filter(other -> other.method().equals(standing.method()))
+                        .count(),
+                standing.method(),
+                standing.text(),
+                sweep.metric().name(),
+                String.format(Locale.ROOT, "%.6g", summary.mean()),
+                sweep.seeds().size() == 1
+                        ? "seed " + sweep.seeds().getFirst()
+                        : "seeds %d to %d"
+                                .formatted(
+                                        sweep.seeds().getFirst(), sweep.seeds().getLast()));
+        String tail = share.map(
+                        "# Trains on all training examples; with validationShare: %s it is the trial again.\n"
+                                ::formatted)
                 .orElse("");
         AtomicFile.write(best(standing.method()), head + tail + RunFiles.yaml(values));
     }
@@ -159,7 +159,15 @@ final class SweepFiles {
         sweep.trials().forEach(trial -> metrics.addAll(trial.metrics().keySet()));
         var text = new StringBuilder();
         text.append(line(Stream.of(
-                        Stream.of("name", "method", "seed", "iterations", "minimized", "state", "reason", "trial_seconds"),
+                        Stream.of(
+                                "name",
+                                "method",
+                                "seed",
+                                "iterations",
+                                "minimized",
+                                "state",
+                                "reason",
+                                "trial_seconds"),
                         sweep.varied().stream(),
                         metrics.stream())
                 .flatMap(each -> each)));
@@ -174,10 +182,10 @@ final class SweepFiles {
                                     state(trial),
                                     trial.reason(),
                                     Double.toString(trial.seconds())),
-                            sweep.varied().stream()
-                                    .map(name -> trial.settings().getOrDefault(name, "")),
+                            sweep.varied().stream().map(name -> trial.settings().getOrDefault(name, "")),
                             metrics.stream()
-                                    .map(name -> Optional.ofNullable(trial.metrics().get(name))
+                                    .map(name -> Optional.ofNullable(
+                                                    trial.metrics().get(name))
                                             .map(Object::toString)
                                             .orElse("")))
                     .flatMap(each -> each)));

@@ -53,7 +53,8 @@ final class SweepPage {
                 sweep.seeds().size() == 1
                         ? "seed " + sweep.seeds().getFirst()
                         : "seeds %d to %d"
-                                .formatted(sweep.seeds().getFirst(), sweep.seeds().getLast()),
+                                .formatted(
+                                        sweep.seeds().getFirst(), sweep.seeds().getLast()),
                 "by " + name());
     }
 
@@ -83,14 +84,13 @@ final class SweepPage {
         long diverged = count(Trial.State.DIVERGED);
         long failed = count(Trial.State.FAILED);
         if (diverged + failed > 0) {
-            html.append(
-                    "<p class=\"warning\">%s. Settings without a value for every seed are not compared.</p>\n"
-                            .formatted(
-                                    diverged == 0
-                                            ? failed + " failed"
-                                            : failed == 0
-                                                    ? diverged + " diverged"
-                                                    : "%d diverged, %d failed".formatted(diverged, failed)));
+            html.append("<p class=\"warning\">%s. Settings without a value for every seed are not compared.</p>\n"
+                    .formatted(
+                            diverged == 0
+                                    ? failed + " failed"
+                                    : failed == 0
+                                            ? diverged + " diverged"
+                                            : "%d diverged, %d failed".formatted(diverged, failed)));
         }
         if (sweep.seeds().size() == 1) {
             html.append(
@@ -130,9 +130,8 @@ final class SweepPage {
                                         ? "<a href=\"best-%1$s.yaml\">best-%1$s.yaml</a>".formatted(method)
                                         : "not yet"));
             } else {
-                html.append(
-                        "<td class=\"text\" colspan=\"5\">no settings have a value for every seed%s</td></tr>\n"
-                                .formatted(sweep.isComplete() ? "" : " yet"));
+                html.append("<td class=\"text\" colspan=\"5\">no settings have a value for every seed%s</td></tr>\n"
+                        .formatted(sweep.isComplete() ? "" : " yet"));
             }
         }
         return html.append("</tbody>\n</table>\n</div>\n</section>\n").toString();
@@ -170,8 +169,7 @@ final class SweepPage {
                     "Methods that minimize different objectives have rankings of their own: the one that minimizes the loss"
                             + " itself has an advantage by a loss, which says nothing about the method. ");
         }
-        html.append(
-                """
+        html.append("""
                 Spread is the standard deviation over seeds, and the interval is Student’s t. <i>p</i> is that of the paired t
                 test against the first row, in both directions, after Holm’s correction for the number of rows: where it is not
                 small, the seeds do not tell the two apart.</p>
@@ -234,8 +232,8 @@ final class SweepPage {
     private Map<Long, Double> bySeed(Standing standing) {
         var values = new LinkedHashMap<Long, Double>();
         standing.trials()
-                .forEach(trial -> trial.metric(sweep.metric().name())
-                        .ifPresent(value -> values.put(trial.seed(), value)));
+                .forEach(trial ->
+                        trial.metric(sweep.metric().name()).ifPresent(value -> values.put(trial.seed(), value)));
         return values;
     }
 
@@ -249,7 +247,8 @@ final class SweepPage {
     private static String link(Trial trial, String text) {
         return trial.state() == Trial.State.FAILED
                 ? Markup.escape(text)
-                : "<a href=\"trials/%s/report.html\">%s</a>".formatted(Markup.escape(trial.name()), Markup.escape(text));
+                : "<a href=\"trials/%s/report.html\">%s</a>"
+                        .formatted(Markup.escape(trial.name()), Markup.escape(text));
     }
 
     private String trials() {

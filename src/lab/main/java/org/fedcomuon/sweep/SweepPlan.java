@@ -91,8 +91,7 @@ record SweepPlan(
         return ladders.getOrDefault(method, new Ladder(List.of(), List.of()));
     }
 
-    private TrialPlan trial(
-            String method, Map<String, String> settings, long seed, Strategy.Rung rung, boolean last) {
+    private TrialPlan trial(String method, Map<String, String> settings, long seed, Strategy.Rung rung, boolean last) {
         Configuration configuration = configuration(preset, changes, method, settings, seed, rung.iterations());
         return new TrialPlan(configuration, settings, last, configuration.minimized());
     }
@@ -151,7 +150,9 @@ record SweepPlan(
                     mistakes.add("--trials %d: not in the range 1 to %d".formatted(trials, SearchSpace.MOST));
                 }
             });
-            request.metric().filter(name -> !name.startsWith(ValidationMetric.PREFIX)).ifPresent(this::refuseMetric);
+            request.metric()
+                    .filter(name -> !name.startsWith(ValidationMetric.PREFIX))
+                    .ifPresent(this::refuseMetric);
             if (!changes.containsKey(VALIDATION_SHARE)
                     && request.preset().setting(VALIDATION_SHARE).isEmpty()) {
                 changes.put(VALIDATION_SHARE, DEFAULT_SHARE);
@@ -223,9 +224,10 @@ record SweepPlan(
             }
             var space = new SearchSpace(axes);
             if (!space.ranges().isEmpty() && request.strategy().trials().isEmpty()) {
-                mistakes.add(("--grid %s: a range has no end of values; --strategy random or halving with --trials draws"
-                                + " some of them")
-                        .formatted(space.ranges().getFirst().name()));
+                mistakes.add(
+                        ("--grid %s: a range has no end of values; --strategy random or halving with --trials draws"
+                                        + " some of them")
+                                .formatted(space.ranges().getFirst().name()));
             }
             return space;
         }
@@ -270,8 +272,8 @@ record SweepPlan(
             for (SearchSpace.Axis axis : space.axes()) {
                 if (!used.contains(axis.name()) && reserved(axis.name()).isEmpty()) {
                     int before = mistakes.size();
-                    attempt(() -> Configuration.of(
-                            request.preset(), with(methods.getFirst(), Map.of(axis.name(), "1"))));
+                    attempt(() ->
+                            Configuration.of(request.preset(), with(methods.getFirst(), Map.of(axis.name(), "1"))));
                     if (mistakes.size() == before) {
                         mistakes.add("--grid %s: no method of the sweep has this setting".formatted(axis.name()));
                     }
@@ -299,8 +301,8 @@ record SweepPlan(
                     };
                     initial.put(axis.name(), values.getFirst());
                     if (reserved(axis.name()).isEmpty()) {
-                        values.forEach(value -> attempt(() -> Configuration.of(
-                                request.preset(), with(method, Map.of(axis.name(), value)))));
+                        values.forEach(value -> attempt(() ->
+                                Configuration.of(request.preset(), with(method, Map.of(axis.name(), value)))));
                     }
                 }
                 attempt(() -> first.add(Configuration.of(request.preset(), with(method, initial))));
@@ -359,7 +361,8 @@ record SweepPlan(
             String names = metrics.stream().map(ValidationMetric::name).collect(Collectors.joining(", "));
             ValidationMetric chosen = request.metric().isPresent()
                     ? metrics.stream()
-                            .filter(metric -> metric.name().equals(request.metric().get()))
+                            .filter(metric ->
+                                    metric.name().equals(request.metric().get()))
                             .findFirst()
                             .orElseThrow(() -> new ConfigurationException("--metric %s: unknown; the runs have %s"
                                     .formatted(request.metric().get(), names)))
@@ -372,10 +375,14 @@ record SweepPlan(
                                     .map(each -> List.of(each.methodName(), each.objective()))
                                     .distinct()
                                     .count()
-                            > all.stream().map(Configuration::methodName).distinct().count()) {
-                mistakes.add("--metric %s: the sweep varies the objective itself, so that its values cannot be compared;"
-                        .formatted(chosen.name())
-                        + " choose another of " + names);
+                            > all.stream()
+                                    .map(Configuration::methodName)
+                                    .distinct()
+                                    .count()) {
+                mistakes.add(
+                        "--metric %s: the sweep varies the objective itself, so that its values cannot be compared;"
+                                        .formatted(chosen.name())
+                                + " choose another of " + names);
             }
             return chosen;
         }

@@ -58,14 +58,14 @@ public record SweepRecord(
     /** Returns the best settings of a method, by the mean over seeds; empty if none has a value for every seed. */
     public Optional<Best> best(String method) {
         return bestStanding(method)
-                .map(standing -> new Best(
-                        standing.settings(), standing.summary().orElseThrow()));
+                .map(standing ->
+                        new Best(standing.settings(), standing.summary().orElseThrow()));
     }
 
     Optional<Standing> bestStanding(String method) {
         return standings().stream()
-                .filter(standing -> standing.method().equals(method)
-                        && standing.summary().isPresent())
+                .filter(standing ->
+                        standing.method().equals(method) && standing.summary().isPresent())
                 .findFirst();
     }
 
@@ -84,8 +84,8 @@ public record SweepRecord(
             groups.merge(
                     metric.ofAnyObjective() ? "" : standing.minimized(),
                     List.of(standing),
-                    (before, one) -> Stream.concat(before.stream(), one.stream())
-                            .toList());
+                    (before, one) ->
+                            Stream.concat(before.stream(), one.stream()).toList());
         }
         return groups;
     }

@@ -56,7 +56,8 @@ public record Trial(
     /** Returns the method, the settings and the seed, for readers. */
     public String label() {
         var text = new StringBuilder(method);
-        settings.forEach((name, value) -> text.append(", ").append(name).append(' ').append(value));
+        settings.forEach(
+                (name, value) -> text.append(", ").append(name).append(' ').append(value));
         return text.append(", seed ").append(seed).toString();
     }
 }

@@ -20,7 +20,8 @@ record TrialPlan(Configuration configuration, Map<String, String> settings, bool
     /** Returns a name for the directory, which other trials may have, too. */
     String name() {
         var text = new StringBuilder(configuration.methodName());
-        settings.forEach((name, value) -> text.append('-').append(name).append('=').append(value));
+        settings.forEach(
+                (name, value) -> text.append('-').append(name).append('=').append(value));
         text.append("-seed=").append(configuration.seed());
         text.append("-steps=").append(configuration.iterations());
         String name = text.toString().replaceAll("[^A-Za-z0-9._=+-]+", "_");
@@ -56,8 +57,7 @@ record TrialPlan(Configuration configuration, Map<String, String> settings, bool
                 run.last("seconds").orElse(0));
     }
 
-    private Trial trial(
-            Path directory, Trial.State state, String reason, Map<String, Double> metrics, double seconds) {
+    private Trial trial(Path directory, Trial.State state, String reason, Map<String, Double> metrics, double seconds) {
         return new Trial(
                 String.valueOf(directory.getFileName()),
                 configuration.methodName(),

@@ -117,7 +117,9 @@ final class TrialRunner implements AutoCloseable {
     }
 
     private void work(int number, int workers, Queue<TrialPlan> queue) throws IOException, InterruptedException {
-        for (TrialPlan plan = next(queue).orElse(null); plan != null; plan = next(queue).orElse(null)) {
+        for (TrialPlan plan = next(queue).orElse(null);
+                plan != null;
+                plan = next(queue).orElse(null)) {
             Optional<WorkerProcess> worker = worker(number, workers);
             if (worker.isEmpty()) {
                 return;

@@ -93,11 +93,10 @@ final class TrialWorker {
         var worker = new TrialWorker(Arguments.of(args), System.out);
         var ended = new CountDownLatch(1);
         // A terminal's Ctrl-C reaches this process as well, and it must not end during a call of libtorch.
-        Runtime.getRuntime()
-                .addShutdownHook(Thread.ofPlatform().unstarted(() -> {
-                    worker.stop();
-                    await(ended);
-                }));
+        Runtime.getRuntime().addShutdownHook(Thread.ofPlatform().unstarted(() -> {
+            worker.stop();
+            await(ended);
+        }));
         Thread.ofPlatform().daemon().name("orders").start(worker::listen);
         try {
             worker.work();

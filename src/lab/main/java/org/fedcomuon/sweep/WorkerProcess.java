@@ -98,8 +98,7 @@ final class WorkerProcess implements AutoCloseable {
     }
 
     private void drain() {
-        try (var errors = new BufferedReader(
-                new InputStreamReader(process.getErrorStream(), StandardCharsets.UTF_8))) {
+        try (var errors = new BufferedReader(new InputStreamReader(process.getErrorStream(), StandardCharsets.UTF_8))) {
             for (String line = errors.readLine(); line != null; line = errors.readLine()) {
                 keep(line);
             }
@@ -175,8 +174,8 @@ final class WorkerProcess implements AutoCloseable {
                 ? "was killed by signal %d%s"
                         .formatted(signal, signal == KILL ? ", as processes are when memory is short" : "")
                 : "ended with exit code %d".formatted(status);
-        return new Answer.Failed("its process %s%s"
-                .formatted(how, lastWords().map(": "::concat).orElse("")));
+        return new Answer.Failed(
+                "its process %s%s".formatted(how, lastWords().map(": "::concat).orElse("")));
     }
 
     boolean isAlive() {

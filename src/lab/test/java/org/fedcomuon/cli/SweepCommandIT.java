@@ -109,7 +109,16 @@ class SweepCommandIT {
     void aSweepLeavesItsFilesAndRunsOnlyWhatIsMissing() throws Exception {
         Path out = temporary.resolve("sweep");
         String[] what = {
-            "--iterations", "8", "--methods", "fedcomuon,fedavg", "--grid", "eta=0.005,0.02", "--seeds", "2", "--parallel", "2"
+            "--iterations",
+            "8",
+            "--methods",
+            "fedcomuon,fedavg",
+            "--grid",
+            "eta=0.005,0.02",
+            "--seeds",
+            "2",
+            "--parallel",
+            "2"
         };
         CommandRun first = sweep(out, what);
         assertThat(first.exitCode()).as(first.err()).isZero();
@@ -119,9 +128,12 @@ class SweepCommandIT {
         assertThat(json.get("complete").asBoolean()).isTrue();
         assertThat(json.get("trials")).hasSize(8).allSatisfy(trial -> {
             assertThat(trial.get("state").asString()).isEqualTo("done");
-            assertThat(trial.get("metrics").get("validation_accuracy").asDouble()).isBetween(0.0, 1.0);
+            assertThat(trial.get("metrics").get("validation_accuracy").asDouble())
+                    .isBetween(0.0, 1.0);
             assertThat(trial.get("seconds").asDouble()).isPositive();
-            assertThat(out.resolve("trials").resolve(trial.get("name").asString()).resolve("report.html"))
+            assertThat(out.resolve("trials")
+                            .resolve(trial.get("name").asString())
+                            .resolve("report.html"))
                     .exists();
         });
         assertThat(Files.readAllLines(out.resolve("sweep.csv"))).hasSize(9);
@@ -162,10 +174,9 @@ class SweepCommandIT {
                 out, "--iterations", "12", "--tau", "1", "--grid", "eta=0.002,0.01,0.02,0.04", "--strategy", "halving");
         assertThat(run.exitCode()).as(run.err()).isZero();
         JsonNode trials = json(out).get("trials");
-        assertThat(trials)
-                .extracting(trial -> trial.get("iterations").asInt())
-                .containsExactly(3, 3, 3, 3, 6, 6, 12);
-        assertThat(etas(trials, 6)).containsExactlyInAnyOrderElementsOf(etas(trials, 3).subList(0, 2));
+        assertThat(trials).extracting(trial -> trial.get("iterations").asInt()).containsExactly(3, 3, 3, 3, 6, 6, 12);
+        assertThat(etas(trials, 6))
+                .containsExactlyInAnyOrderElementsOf(etas(trials, 3).subList(0, 2));
         assertThat(etas(trials, 12)).isEqualTo(etas(trials, 6).subList(0, 1));
         assertThat(Files.readString(out.resolve("best-fedcomuon.yaml"))).contains("iterations: 12");
     }
@@ -257,14 +268,16 @@ class SweepCommandIT {
     @Test
     void whatCannotBeIsRefusedBeforeAnyTrial() {
         Path out = temporary.resolve("sweep");
-        assertRefused(sweep(out, "--grid", "eta=0.01", "--metric", "test_accuracy"), "--metric test_accuracy", "validation_");
+        assertRefused(
+                sweep(out, "--grid", "eta=0.01", "--metric", "test_accuracy"), "--metric test_accuracy", "validation_");
         assertRefused(sweep(out, "--grid", "etta=0.01"), "did you mean 'eta'?");
         assertRefused(sweep(out, "--grid", "eta=0.01", "--cluster", "mpi"), "--cluster mpi", "of this machine");
         assertRefused(sweep(out, "--grid", "eta=0.01", "--trials", "3"), "--trials 3");
         assertRefused(sweep(out, "--grid", "eta=0.01", "--strategy", "annealing"), "--strategy annealing", "halving");
         assertRefused(sweep(out, "--grid", "eta=0.01", "--parallel", "0"), "--parallel 0");
         assertRefused(CommandRun.of("sweep"), "no PRESET given");
-        CommandRun several = sweep(out, "--grid", "eta=-1", "--seeds", "0", "--methods", "fedavg,fedawg", "--devices", "tpu:0");
+        CommandRun several =
+                sweep(out, "--grid", "eta=-1", "--seeds", "0", "--methods", "fedavg,fedawg", "--devices", "tpu:0");
         assertThat(several.exitCode()).isEqualTo(2);
         assertThat(several.err()).contains("eta = -1", "--seeds 0", "did you mean 'fedavg'?", "tpu:0");
         assertThat(out).doesNotExist();

@@ -112,7 +112,8 @@ class ValidationIT {
                 Set<Integer> own = Arrays.stream(all.indices(k)).boxed().collect(Collectors.toSet());
                 int[] trained = task.parts().originals(k);
                 assertThat(own).containsAll(IntStream.of(trained).boxed().toList());
-                assertThat(new HashSet<>(Arrays.stream(trained).boxed().toList())).hasSize(k == 0 ? 80 : 16);
+                assertThat(new HashSet<>(Arrays.stream(trained).boxed().toList()))
+                        .hasSize(k == 0 ? 80 : 16);
                 assertThat(task.parts().validation(k).count()).isEqualTo(own.size() - trained.length);
             }
         }
@@ -142,7 +143,8 @@ class ValidationIT {
     void anObjectiveThatKnowsItsSolutionHasNone() {
         assertThatThrownBy(() -> task(configuration("policy-evaluation", "validationShare=0.1")))
                 .isInstanceOf(ConfigurationException.class)
-                .hasMessageContaining("validationShare = 0.1: objective = bellman has no metrics of validation examples");
+                .hasMessageContaining(
+                        "validationShare = 0.1: objective = bellman has no metrics of validation examples");
     }
 
     @Test
@@ -169,7 +171,8 @@ class ValidationIT {
         // a rate that is too small for floats: every evaluation is like the first
         String settings = ARRAYS + "; method=fedavg; eta=1e-30; iterations=40; evaluateEvery=5; checkpointEvery=1;"
                 + " validationShare=0.2; earlyStopping=2";
-        Map<String, Object> summary = training(configuration("mnist-robust", settings), out).run();
+        Map<String, Object> summary =
+                training(configuration("mnist-robust", settings), out).run();
         assertThat(summary)
                 .containsEntry("stopped", false)
                 .containsEntry("step", 10)
@@ -178,9 +181,11 @@ class ValidationIT {
         assertThat(summary.get("stopped_early"))
                 .isEqualTo("validation_loss has not improved in 2 evaluations since step 0");
         assertThat(RunRecord.read(out).state()).isEqualTo(RunRecord.State.FINISHED);
-        assertThat(Files.readString(out.resolve("report.html"))).contains("ended early: validation_loss has not improved");
+        assertThat(Files.readString(out.resolve("report.html")))
+                .contains("ended early: validation_loss has not improved");
 
-        assertThatThrownBy(() -> training(configuration("mnist-robust", settings), out).run())
+        assertThatThrownBy(() ->
+                        training(configuration("mnist-robust", settings), out).run())
                 .isInstanceOf(ConfigurationException.class)
                 .hasMessageContaining("has ended early");
         Map<String, Object> longer = training(

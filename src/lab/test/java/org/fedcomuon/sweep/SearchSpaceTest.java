@@ -58,7 +58,9 @@ class SearchSpaceTest {
             assertThat(Double.parseDouble(each.get("eta"))).isBetween(0.001, 1.0);
             assertThat(Integer.parseInt(each.get("batch"))).isBetween(1, 64);
         });
-        assertThat(drawn.stream().filter(each -> Double.parseDouble(each.get("eta")) < 0.01).count())
+        assertThat(drawn.stream()
+                        .filter(each -> Double.parseDouble(each.get("eta")) < 0.01)
+                        .count())
                 .isBetween(90L, 180L); // a third of them
         assertThat(space.draw(400, new SplittableRandom(1))).isEqualTo(drawn);
         assertThat(space.draw(400, new SplittableRandom(2))).isNotEqualTo(drawn);
@@ -90,10 +92,10 @@ class SearchSpaceTest {
                         new Strategy.Rung(5, 125),
                         new Strategy.Rung(3, 250),
                         new Strategy.Rung(2, 500));
-        assertThat(halving.rungs(2, 500, 5))
-                .containsExactly(new Strategy.Rung(2, 250), new Strategy.Rung(1, 500));
+        assertThat(halving.rungs(2, 500, 5)).containsExactly(new Strategy.Rung(2, 250), new Strategy.Rung(1, 500));
         assertThat(halving.rungs(1, 500, 5)).containsExactly(new Strategy.Rung(1, 500));
-        assertThat(halving.rungs(8, 4, 5)).allSatisfy(rung -> assertThat(rung.iterations()).isEqualTo(4));
+        assertThat(halving.rungs(8, 4, 5))
+                .allSatisfy(rung -> assertThat(rung.iterations()).isEqualTo(4));
         assertThat(Strategy.halving(3).trials()).hasValue(3);
     }
 }

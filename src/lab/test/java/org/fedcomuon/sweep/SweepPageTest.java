@@ -49,8 +49,8 @@ class SweepPageTest {
     void everyTrialIsALinkToItsReport() throws Exception {
         String html = page(BY_LOSS);
         BY_LOSS.trials()
-                .forEach(trial -> assertThat(html)
-                        .contains("<a href=\"trials/%s/report.html\">".formatted(trial.name())));
+                .forEach(trial ->
+                        assertThat(html).contains("<a href=\"trials/%s/report.html\">".formatted(trial.name())));
         assertThat(html).contains("diverged: step 7: &lt;W&gt; of client 3 is &quot;NaN&quot;");
     }
 

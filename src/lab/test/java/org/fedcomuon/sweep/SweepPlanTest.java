@@ -75,8 +75,8 @@ class SweepPlanTest {
 
     @Test
     void aGivenShareIsKept() {
-        SweepPlan plan = plan(
-                PORTFOLIO, Map.of("validationShare", "0.3"), List.of(), List.of("eta=0.01,0.02"), Strategy.grid());
+        SweepPlan plan =
+                plan(PORTFOLIO, Map.of("validationShare", "0.3"), List.of(), List.of("eta=0.01,0.02"), Strategy.grid());
         assertThat(plan.metric().name()).isEqualTo("validation_objective");
         assertThat(plan.best(plan.methods().getFirst(), Map.of("eta", "0.02")).values())
                 .containsEntry("validationShare", "0.3")
@@ -188,7 +188,11 @@ class SweepPlanTest {
     void anObjectiveWithoutValidationIsRefused() {
         assertRefused(
                 () -> plan(
-                        Preset.load("policy-evaluation"), Map.of(), List.of(), List.of("eta=0.01,0.02"), Strategy.grid()),
+                        Preset.load("policy-evaluation"),
+                        Map.of(),
+                        List.of(),
+                        List.of("eta=0.01,0.02"),
+                        Strategy.grid()),
                 "objective = bellman has no metrics of validation examples");
     }
 }

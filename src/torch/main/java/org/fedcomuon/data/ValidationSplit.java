@@ -31,9 +31,7 @@ public record ValidationSplit(Partition train, Partition held) {
 
     /** Returns the split in which every client keeps all of its examples. */
     public static ValidationSplit none(Partition all) {
-        return new ValidationSplit(
-                all,
-                new Partition(Collections.nCopies(all.clients(), new int[0])));
+        return new ValidationSplit(all, new Partition(Collections.nCopies(all.clients(), new int[0])));
     }
 
     /**
@@ -91,8 +89,9 @@ public record ValidationSplit(Partition train, Partition held) {
      */
     static int[] quotas(int[] sizes, int total) {
         long count = Arrays.stream(sizes).sum();
-        int[] quotas =
-                Arrays.stream(sizes).map(size -> (int) ((long) size * total / count)).toArray();
+        int[] quotas = Arrays.stream(sizes)
+                .map(size -> (int) ((long) size * total / count))
+                .toArray();
         int left = total - Arrays.stream(quotas).sum();
         List<Integer> order = IntStream.range(0, sizes.length)
                 .boxed()

@@ -13,8 +13,8 @@ import org.fedcomuon.problem.Point;
 
 /**
  * Evaluates a network during a run: on the examples of each client, on test examples, which no client has, and on
- * validation examples of clients, which are not trained on, if there are any. The metrics are those that {@code
- * fedcomuon train} records: {@code train_loss}, {@code test_accuracy}, {@code worst_client_accuracy},
+ * validation examples of clients, which are not trained on, if there are any. The metrics are those that
+ * {@code fedcomuon train} records: {@code train_loss}, {@code test_accuracy}, {@code worst_client_accuracy},
  * {@code validation_accuracy} and so on. {@link Classification#judge} makes one for a problem.
  *
  * <p>Not thread-safe: the evaluator of one run. Close it after the run, to end its threads.

@@ -45,13 +45,16 @@ class ValidationSplitTest {
 
     @Test
     void classesGiveTheSameShare() {
-        int[] labels = IntStream.range(0, 100).map(i -> i < 60 ? 0 : i < 90 ? 1 : 2).toArray();
+        int[] labels =
+                IntStream.range(0, 100).map(i -> i < 60 ? 0 : i < 90 ? 1 : 2).toArray();
         Partition all = Partition.iid(100, 1, 7);
         ValidationSplit split = ValidationSplit.of(all, 0.2, i -> labels[i], 7);
         assertThat(list(split.held().indices(0)))
                 .hasSize(20)
-                .satisfies(held -> assertThat(held.stream().filter(i -> labels[i] == 0)).hasSize(12))
-                .satisfies(held -> assertThat(held.stream().filter(i -> labels[i] == 1)).hasSize(6));
+                .satisfies(held ->
+                        assertThat(held.stream().filter(i -> labels[i] == 0)).hasSize(12))
+                .satisfies(held ->
+                        assertThat(held.stream().filter(i -> labels[i] == 1)).hasSize(6));
     }
 
     @ParameterizedTest
