@@ -74,6 +74,8 @@ public sealed interface Strategy {
      * so on, up to all steps; fewer rungs where there are fewer than eight settings. Every rung trains from the
      * beginning, because schedules depend on the number of steps.
      *
+     * <p>Immutable.
+     *
      * @param trials how many settings of each method are drawn; all combinations if empty
      */
     record Halving(OptionalInt trials) implements Strategy {
