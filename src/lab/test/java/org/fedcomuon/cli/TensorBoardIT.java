@@ -2,7 +2,7 @@ package org.fedcomuon.cli;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
+import static org.junit.jupiter.api.Assumptions.abort;
 
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -10,6 +10,7 @@ import java.io.InputStream;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
@@ -18,9 +19,10 @@ import org.fedcomuon.federation.CheckpointStore;
 import org.fedcomuon.testing.Slow;
 import org.fedcomuon.testing.TrainProcess;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -33,34 +35,24 @@ class TensorBoardIT {
     @TempDir
     private Path temporary;
 
-    private Process tensorBoard;
+    private Optional<Process> started = Optional.empty();
 
     @AfterEach
-    void close() throws InterruptedException {
-        if (tensorBoard != null) {
+    void close() {
+        started.ifPresent(tensorBoard -> {
             tensorBoard.descendants().forEach(ProcessHandle::destroyForcibly);
-            tensorBoard.destroyForcibly().waitFor();
-        }
+            tensorBoard.destroyForcibly();
+        });
     }
 
-    /** Returns the address of TensorBoard. */
-    private String open(Path run) throws Exception {
-        try {
-            tensorBoard = new ProcessBuilder(
-                            "tensorboard",
-                            "--logdir",
-                            run.toString(),
-                            "--host",
-                            "127.0.0.1",
-                            "--port",
-                            "0",
-                            "--reload_interval",
-                            "1")
-                    .redirectErrorStream(true)
-                    .start();
-        } catch (IOException e) {
-            assumeTrue(false, "TensorBoard is missing; install it: pip install tensorboard");
-        }
+    /**
+     * Returns the address of TensorBoard.
+     *
+     * @param fast whether it reads by a program of its own: {@code auto} where there is one, {@code false} in Python
+     */
+    private String open(Path run, String fast) throws Exception {
+        Process tensorBoard = start(run, fast);
+        started = Optional.of(tensorBoard);
         var said = new StringBuilder();
         BufferedReader lines = tensorBoard.inputReader(UTF_8);
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
@@ -71,6 +63,27 @@ class TensorBoardIT {
             said.append(line).append('\n');
         }
         throw new AssertionError("TensorBoard has ended: " + said);
+    }
+
+    private static Process start(Path run, String fast) {
+        try {
+            return new ProcessBuilder(
+                            "tensorboard",
+                            "--logdir",
+                            run.toString(),
+                            "--host",
+                            "127.0.0.1",
+                            "--port",
+                            "0",
+                            "--reload_interval",
+                            "1",
+                            "--load_fast",
+                            fast)
+                    .redirectErrorStream(true)
+                    .start();
+        } catch (IOException e) {
+            return abort("TensorBoard is missing; install it: pip install tensorboard");
+        }
     }
 
     private static JsonNode get(String address) throws IOException {
@@ -115,8 +128,9 @@ class TensorBoardIT {
         assertThat(run.exitCode()).as(run.err()).isZero();
     }
 
-    @Test
-    void showsARunAndItsContinuation() throws Exception {
+    @ParameterizedTest
+    @ValueSource(strings = {"auto", "false"})
+    void showsARunAndItsContinuation(String fast) throws Exception {
         Path run = temporary.resolve("run");
         train(
                 "train",
@@ -132,7 +146,7 @@ class TensorBoardIT {
                 "--out",
                 run,
                 "--tensorboard");
-        String address = open(run);
+        String address = open(run, fast);
         assertThat(points(address, "test_accuracy", 11)).isEqualTo(expected(run, "test_accuracy"));
         assertThat(points(address, "train_loss", 11)).isEqualTo(expected(run, "train_loss"));
         JsonNode text = get(address + "data/plugin/text/text?run=tensorboard&tag=config");
