@@ -3,17 +3,21 @@ package org.fedcomuon.federation;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
- * The evaluations of a run as a table in CSV (RFC 4180). Its columns are in the order in which {@link RunRecorder} lists
- * the values of an evaluation.
+ * The evaluations of a run as a table in CSV (RFC 4180). Its columns are in the order in which {@link RunRecorder}
+ * lists the values of an evaluation.
  *
  * <p>Not thread-safe.
  */
 final class MetricsTable {
-    /** There from the first row on, also where it has no value of them yet, so that no column moves; metrics are put between. */
+    /**
+     * There from the first row on, also where it has no value of them yet, so that no column moves; metrics are put
+     * between.
+     */
     private static final List<String> ALWAYS = List.of(
             "step",
             "round",
@@ -48,7 +52,7 @@ final class MetricsTable {
         }
         var row = new ArrayList<>();
         for (String name : columns) {
-            row.add(values.get(name) instanceof Object value ? value : MISSING);
+            row.add(Objects.requireNonNullElse(values.get(name), MISSING));
         }
         rows.add(row);
     }

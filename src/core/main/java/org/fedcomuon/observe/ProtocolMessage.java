@@ -56,7 +56,7 @@ final class ProtocolMessage {
     }
 
     private void tag(int field, int kind) {
-        varint((long) field << 3 | kind);
+        varint(((long) field << 3) | kind);
     }
 
     private void varint(long value) {
@@ -70,7 +70,7 @@ final class ProtocolMessage {
 
     private void littleEndian(long bits, int length) {
         for (int i = 0; i < length; i++) {
-            encoded.write((int) (bits >>> i * Byte.SIZE));
+            encoded.write((int) (bits >>> (i * Byte.SIZE)));
         }
     }
 

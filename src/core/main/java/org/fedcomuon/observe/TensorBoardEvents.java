@@ -111,9 +111,8 @@ public final class TensorBoardEvents implements Listener {
                 .forEach((name, value) -> summary.message(
                         SUMMARY_VALUE,
                         new ProtocolMessage().text(VALUE_TAG, name).float32(VALUE_SIMPLE, value.floatValue())));
-        ProtocolMessage event = event(clock.instant())
-                .integer(EVENT_STEP, evaluation.step())
-                .message(EVENT_SUMMARY, summary);
+        ProtocolMessage event =
+                event(clock.instant()).integer(EVENT_STEP, evaluation.step()).message(EVENT_SUMMARY, summary);
         try {
             file.orElseThrow().append(List.of(event));
         } catch (IOException e) {

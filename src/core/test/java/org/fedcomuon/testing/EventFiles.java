@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 import java.util.zip.CRC32C;
@@ -52,9 +53,12 @@ public final class EventFiles {
         return next;
     }
 
-    /** The scalars of all files of a directory, by tag and step; a session that starts discards what is from its step on. */
-    public static Map<String, TreeMap<Long, Float>> scalars(Path directory) throws IOException {
-        var scalars = new TreeMap<String, TreeMap<Long, Float>>();
+    /**
+     * The scalars of all files of a directory, by tag and step; a session that starts discards what is from its step
+     * on.
+     */
+    public static Map<String, NavigableMap<Long, Float>> scalars(Path directory) throws IOException {
+        var scalars = new TreeMap<String, NavigableMap<Long, Float>>();
         for (Path file : files(directory)) {
             List<Event> events = events(file);
             assertThat(events.getFirst().getFileVersion()).isEqualTo("brain.Event:2");

@@ -177,8 +177,9 @@ final class TrainCommand implements Callable<Integer> {
 
     @Option(
             names = "--tensorboard",
-            description = "Write event files for TensorBoard too, in the directory tensorboard of the run; a run that has"
-                    + " some continues them when it is resumed.")
+            description =
+                    "Write event files for TensorBoard too, in the directory tensorboard of the run; a run that has"
+                            + " some continues them when it is resumed.")
     private boolean tensorBoard;
 
     @Mixin

@@ -278,10 +278,7 @@ class DiskFaultsIT {
                 %s > second.log 2>&1 || exit 98
                 cp -r "$disk" second
                 """.formatted(
-                        results,
-                        shell(TrainProcess.command(train)),
-                        ROOM_KIB,
-                        shell(TrainProcess.command(resume(out)))));
+                results, shell(TrainProcess.command(train)), ROOM_KIB, shell(TrainProcess.command(resume(out)))));
         String first = Files.readString(results.resolve("first.log"));
         assertThat(code)
                 .as(first + Files.readString(temporary.resolve("script")))

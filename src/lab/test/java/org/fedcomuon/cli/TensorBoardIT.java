@@ -10,6 +10,7 @@ import java.io.InputStream;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.NavigableMap;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
@@ -93,19 +94,22 @@ class TensorBoardIT {
     }
 
     /** Returns the points of a scalar when TensorBoard has loaded as many as there should be, or the last it had. */
-    private static TreeMap<Long, Float> points(String address, String tag, int count) throws Exception {
+    private static NavigableMap<Long, Float> points(String address, String tag, int count) throws Exception {
         long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
         while (true) {
             var points = new TreeMap<Long, Float>();
             try {
                 JsonNode answer = get(address + "data/plugin/scalars/scalars?run=tensorboard&tag=" + tag);
                 for (JsonNode point : answer) {
-                    assertThat(points.put(point.get(1).asLong(), (float) point.get(2).asDouble()))
+                    assertThat(points.put(
+                                    point.get(1).asLong(), (float) point.get(2).asDouble()))
                             .as(answer.toString())
                             .isNull();
                 }
             } catch (IOException e) {
-                assertThat(System.nanoTime()).as("not loaded: " + e).isLessThan(deadline); // it does not know the run yet
+                assertThat(System.nanoTime())
+                        .as("not loaded: " + e)
+                        .isLessThan(deadline); // it does not know the run yet
             }
             if (points.size() == count || System.nanoTime() > deadline) {
                 return points;
@@ -114,7 +118,7 @@ class TensorBoardIT {
         }
     }
 
-    private static TreeMap<Long, Float> expected(Path run, String metric) throws IOException {
+    private static NavigableMap<Long, Float> expected(Path run, String metric) throws IOException {
         var expected = new TreeMap<Long, Float>();
         for (String line : Files.readAllLines(run.resolve("metrics.jsonl"))) {
             JsonNode row = JsonMapper.shared().readTree(line);

@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.fedcomuon.testing.EventFiles;
@@ -34,17 +35,16 @@ class TrackersIT {
     }
 
     private static void assertTensorBoardHasAllMetrics(Path run) throws Exception {
-        var expected = new TreeMap<String, TreeMap<Long, Float>>();
+        var expected = new TreeMap<String, NavigableMap<Long, Float>>();
         for (JsonNode evaluation : evaluations(run)) {
             List<String> names = List.copyOf(evaluation.propertyNames());
             for (String metric : names.subList(names.indexOf("round") + 1, names.indexOf("seconds"))) {
                 expected.computeIfAbsent(metric, _ -> new TreeMap<>())
-                        .put(
-                                evaluation.get("step").asLong(),
-                                (float) evaluation.get(metric).asDouble());
+                        .put(evaluation.get("step").asLong(), (float)
+                                evaluation.get(metric).asDouble());
             }
         }
-        Map<String, TreeMap<Long, Float>> found = EventFiles.scalars(run.resolve("tensorboard"));
+        Map<String, NavigableMap<Long, Float>> found = EventFiles.scalars(run.resolve("tensorboard"));
         assertThat(found).containsKeys("test_accuracy", "train_loss").isEqualTo(expected);
     }
 
@@ -55,7 +55,8 @@ class TrackersIT {
         var rows = new ArrayList<>(List.of(String.join(",", columns)));
         for (JsonNode evaluation : evaluations) {
             rows.add(columns.stream()
-                    .map(column -> evaluation.has(column) ? evaluation.get(column).asString() : "")
+                    .map(column ->
+                            evaluation.has(column) ? evaluation.get(column).asString() : "")
                     .collect(Collectors.joining(",")));
         }
         assertThat(Files.readString(run.resolve("metrics.csv"))).isEqualTo(String.join("\r\n", rows) + "\r\n");

@@ -100,9 +100,13 @@ class SparkIT {
     /** With the name of a metric once for each evaluation. */
     private static void assertOneMemberHasWrittenEventFiles(Path out) throws IOException {
         try (Stream<Path> files = Files.list(out.resolve("tensorboard"))) {
-            assertThat(files).singleElement().satisfies(file -> assertThat(
-                            Files.readString(file, StandardCharsets.ISO_8859_1).split("test_accuracy"))
-                    .hasSize(1 + Files.readAllLines(out.resolve("metrics.jsonl")).size()));
+            assertThat(files)
+                    .singleElement()
+                    .satisfies(file -> assertThat(Files.readString(file, StandardCharsets.ISO_8859_1)
+                                    .split("test_accuracy"))
+                            .hasSize(1
+                                    + Files.readAllLines(out.resolve("metrics.jsonl"))
+                                            .size()));
         }
     }
 
