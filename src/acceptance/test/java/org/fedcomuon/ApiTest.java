@@ -90,12 +90,12 @@ class ApiTest {
     }
 
     /**
-     * Every exported type is one more that users may depend on and readers have to pass by; it was 147 once, and 165
-     * before the lock of a run.
+     * Every exported type is one more that users may depend on and readers have to pass by; it was 147 once, 165
+     * before the lock of a run, and 166 before event files.
      */
     @Test
     void fewTypesAreExported() {
-        assertThat(api()).filteredOn(JavaClass::isTopLevelClass).hasSizeLessThanOrEqualTo(166);
+        assertThat(api()).filteredOn(JavaClass::isTopLevelClass).hasSizeLessThanOrEqualTo(167);
     }
 
     @Test
