@@ -187,7 +187,8 @@ class TensorBoardEventsIT {
         assertThat(files)
                 .extracting(file -> file.getFileName().toString().substring(20, 30))
                 .containsExactly("1767225600", "1767225601", "1767225602");
-        assertThat(EventFiles.events(files.getLast()).getLast().getWallTime()).isEqualTo((double) (now.getEpochSecond() - 1000));
+        assertThat(EventFiles.events(files.getLast()).getLast().getWallTime())
+                .isEqualTo((double) (now.getEpochSecond() - 1000));
         assertThat(EventFiles.scalars(temporary).get("weight")).hasSize(5); // each began anew
     }
 
