@@ -4,15 +4,14 @@ import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.Optional;
-import java.util.StringJoiner;
 import org.fedcomuon.cli.Progress;
 import org.fedcomuon.cli.Subcommand;
 import org.fedcomuon.cli.UsageException;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.Devices;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.IExitCodeGenerator;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -27,7 +26,7 @@ import picocli.CommandLine.Spec;
             "Needs 2.5 GB of memory at the default size. On a GPU, all is compose, orthogonalize, exact-vs-ns and round;"
                     + " simulated GPUs are always measured as with --small."
         })
-public final class BenchCommand implements Subcommand {
+public final class BenchCommand implements Subcommand, IExitCodeGenerator {
     enum Suite {
         compose,
         orthogonalize,
@@ -111,10 +110,35 @@ public final class BenchCommand implements Subcommand {
             description = "In cluster: measure an exchange as large as that of wikitext2-robust instead; needs 12 GB.")
     private boolean large;
 
+    @Option(
+            names = "--check",
+            description = "Exit with 1, and a line for each, if rows miss their aims by more than their noise; also with"
+                    + " --table.")
+    private boolean check;
+
     private final List<BenchReport> reports = new ArrayList<>();
+    private final AimCheck checked = new AimCheck();
+    private int exitCode;
+
+    /** Returns 1 when {@code --check} has found an aim that is not met. */
+    @Override
+    public int getExitCode() {
+        return exitCode;
+    }
 
     @Override
     public void run() {
+        bench();
+        if (check) {
+            List<String> failures = checked.failures();
+            PrintWriter err = spec.commandLine().getErr();
+            failures.forEach(failure -> err.println("fedcomuon: " + failure));
+            err.flush();
+            exitCode = failures.isEmpty() ? 0 : 1;
+        }
+    }
+
+    private void bench() {
         if (elements < 1_000_000) {
             throw new UsageException("--elements %d: at least 1000000 are needed".formatted(elements));
         }
@@ -136,9 +160,17 @@ public final class BenchCommand implements Subcommand {
         if (chosen && suite != Suite.cluster) {
             throw new UsageException("--clients, --megabytes and --large are options of bench cluster only");
         }
+        boolean simulated = deviceName.startsWith("cudasim");
+        boolean tiny = small || simulated;
+        if (check && table.isEmpty() && (suite == Suite.gpu_model || large || tiny)) {
+            throw new UsageException("--check: bench %s has no aims"
+                    .formatted(large ? "cluster --large" : tiny ? "at small sizes" : suite.toString()));
+        }
         PrintWriter out = spec.commandLine().getOut();
         if (!table.isEmpty() && suite == Suite.kernels) {
-            String text = KernelsSuite.table(table);
+            List<List<KernelProfile>> runs = KernelsSuite.read(table);
+            runs.getLast().forEach(profile -> checked.add(profile.row(), profile.aims()));
+            String text = KernelsSuite.table(runs);
             into.ifPresentOrElse(
                     file -> BenchFile.replaceTable(file, text, Optional.of(suite.toString())), () -> out.print(text));
             out.flush();
@@ -152,6 +184,7 @@ public final class BenchCommand implements Subcommand {
             if (shown.isEmpty()) {
                 throw new UsageException("--table: none of the files has a run of %s".formatted(suite));
             }
+            shown.forEach(run -> run.reports().forEach(checked::add));
             String text = BenchTable.of(shown);
             into.ifPresentOrElse(file -> BenchFile.replaceTable(file, text, one), () -> out.print(text));
             out.flush();
@@ -165,7 +198,8 @@ public final class BenchCommand implements Subcommand {
             return;
         }
         if (suite == Suite.kernels) {
-            KernelsSuite.run(out, spec.commandLine().getErr(), json);
+            KernelsSuite.run(out, spec.commandLine().getErr(), json)
+                    .forEach(profile -> checked.add(profile.row(), profile.aims()));
             return;
         }
         Progress progress = Progress.ofTurns(spec.commandLine().getErr());
@@ -182,8 +216,6 @@ public final class BenchCommand implements Subcommand {
                     progress::onTurn));
             return;
         }
-        boolean simulated = deviceName.startsWith("cudasim");
-        boolean tiny = small || simulated;
         try (Device device = Devices.open(deviceName)) {
             if (simulated) {
                 out.printf("%s is simulated: small sizes, and times that say nothing about a GPU.%n%n", deviceName);
@@ -233,38 +265,9 @@ public final class BenchCommand implements Subcommand {
 
     /** Prints a report at once, so that it is kept if a later suite is interrupted. */
     private void report(BenchReport report) {
-        print(spec.commandLine().getOut(), report);
+        ReportText.print(spec.commandLine().getOut(), report);
+        checked.add(report);
         reports.add(report);
         json.ifPresent(file -> BenchFile.write(file, reports));
-    }
-
-    private static void print(PrintWriter out, BenchReport report) {
-        out.printf("%s on %s%n%s%n", report.suite(), report.device(), report.explanation());
-        boolean moving = report.rows().stream().anyMatch(row -> row.bytes() > 0);
-        boolean calls = report.rows().stream().allMatch(row -> row.seconds() < 1e-4);
-        String moves = moving ? "   GB moved     GB/s" : "";
-        out.printf("%8s %10s %8s%s  %s%n", "ratio", calls ? "ns" : "ms", "spread", moves, "");
-        for (BenchReport.Row row : report.rows()) {
-            String moved = moving ? " %10.3f %8.1f".formatted(row.bytes() * 1e-9, row.gigabytesPerSecond()) : "";
-            out.printf(
-                    "%8.2f %10.3f %7.1f%%%s  %s%n",
-                    row.ratio(),
-                    row.seconds() * (calls ? 1e9 : 1e3),
-                    row.spread() * 100,
-                    moved,
-                    row.name() + parts(row));
-        }
-        report.notes().forEach(out::println);
-        out.println();
-        out.flush();
-    }
-
-    private static String parts(BenchReport.Row row) {
-        if (row.parts().isEmpty()) {
-            return "";
-        }
-        var shares = new StringJoiner(", ", " (", ")");
-        row.parts().forEach((name, share) -> shares.add(String.format(Locale.ROOT, "%s %.0f%%", name, 100 * share)));
-        return shares.toString();
     }
 }

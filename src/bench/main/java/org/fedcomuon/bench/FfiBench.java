@@ -65,6 +65,11 @@ public final class FfiBench {
                             new Contender("jniPinnedArrays", "JNI, on arrays, GetPrimitiveArrayCritical"),
                             new Contender("jniCopiedArrays", "JNI, on arrays, GetFloatArrayElements"))));
 
+    /** That JNI is not faster by more than a tenth, and JCuda's not at all. */
+    private static final Aims AIMS = Aims.NONE
+            .with("fcm_[^:]*: JNI(, with addresses)?", Aim.atLeast(0.9))
+            .with("[^:]*: JCuda's JNI", Aim.atLeast(1));
+
     private final List<String> effort;
     /** The seconds per call, by JMH's name of the benchmark and by size. */
     private final Map<String, List<Double>> samples = new LinkedHashMap<>();
@@ -190,16 +195,17 @@ public final class FfiBench {
                 note(notes, group.what(), ours);
             }
             for (String size : sizes) {
-                double our = timing(ours + " " + size).median();
+                Timing our = timing(ours + " " + size);
                 for (Contender contender : group.contenders()) {
                     String what = group.what() + size + ": " + contender.text();
                     String benchmark = group.benchmarks() + "." + contender.benchmark();
-                    if (!samples.containsKey(benchmark + " " + size)) {
+                    if (samples.getOrDefault(benchmark + " " + size, List.of()).size()
+                            != our.samples().size()) { // it failed, in one round or in all
                         note(notes, what, benchmark);
                         continue;
                     }
                     Timing timing = timing(benchmark + " " + size);
-                    rows.add(new BenchReport.Row(what, timing.median(), timing.spread(), 0, timing.median() / our));
+                    rows.add(BenchReport.Row.of(what, timing, Figure.ratio(timing, our), AIMS));
                 }
             }
         }

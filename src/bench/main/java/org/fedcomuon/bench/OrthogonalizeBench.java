@@ -41,6 +41,21 @@ public final class OrthogonalizeBench {
     /** How the name of our own step in bf16 begins. */
     static final String NARROW = "fedcomuon in bf16";
 
+    /** What follows the name of a BLAS in the names of loops over its calls, and of its large product. */
+    static final String LOOP = " loop, ";
+
+    static final String PEAK = " sgemm of ";
+
+    /** Those of the CPU, at full size. */
+    private static final Aims AIMS = Aims.NONE
+            .with("(LeNet x 10 clients|768 x 768): OpenBLAS" + PEAK + ".* threads", Aim.atLeast(0.85))
+            .with(
+                    "(LeNet x 10 clients|768 x 768|768 x 1024|1024 x 4096): (libtorch fp32, |OpenBLAS" + LOOP
+                            + ").* threads",
+                    Aim.atLeast(1))
+            .with("(LeNet|256 x 1024|768 x 1024) x 10 clients, exact: libtorch .* threads", Aim.atLeast(1.5))
+            .with("768 x 768 x 10 clients, exact: libtorch .* threads", Aim.atLeast(1.2));
+
     private static final double ETA = 0.01;
     private static final Coefficients JORDAN = Coefficients.jordan(5);
 
@@ -358,8 +373,8 @@ public final class OrthogonalizeBench {
                 String calls = symmetric ? "syrk + symm" : "gemm";
                 contest.add(
                         device.isHost()
-                                ? "OpenBLAS loop, %s, %d threads".formatted(calls, threads)
-                                : "cuBLAS loop, %s".formatted(calls),
+                                ? "OpenBLAS%s%s, %d threads".formatted(LOOP, calls, threads)
+                                : "cuBLAS%s%s".formatted(LOOP, calls),
                         () -> useBlasThreads(threads),
                         () -> loop.step(symmetric, sizes.clients(), m, theirs, perClient));
             }
@@ -491,7 +506,7 @@ public final class OrthogonalizeBench {
 
     private List<BenchReport.Row> measure(String what, Interleaved contest, double flops) {
         int peakSide = sizes.peakSide();
-        String peak = "%s sgemm of %d".formatted(blasName(), peakSide)
+        String peak = blasName() + PEAK + peakSide
                 + (device.isHost() ? ", %d threads".formatted(device.threads()) : "");
         long side = (long) peakSide * peakSide;
         try (Buffer a = device.allocate("A", ElementType.FLOAT32, side);
@@ -507,15 +522,16 @@ public final class OrthogonalizeBench {
             }
             Map<String, Timing> timings = contest.measure(rounds);
             useOneBlasThread();
-            double our = timings.values().iterator().next().median();
+            Timing our = timings.values().iterator().next();
+            double ofPeak = flops / (2.0 * side * peakSide);
             return timings.entrySet().stream()
                     .map(e -> {
-                        double seconds = e.getValue().median();
-                        double ratio = e.getKey().equals(peak)
-                                ? flops / our / (2.0 * side * peakSide / seconds)
-                                : e.getKey().startsWith(NARROW) ? our / seconds : seconds / our;
-                        return new BenchReport.Row(
-                                what + ": " + e.getKey(), seconds, e.getValue().spread(), 0, ratio);
+                        Figure ratio = e.getKey().equals(peak)
+                                ? Figure.ratio(e.getValue(), our).times(ofPeak)
+                                : e.getKey().startsWith(NARROW)
+                                        ? Figure.ratio(our, e.getValue())
+                                        : Figure.ratio(e.getValue(), our);
+                        return BenchReport.Row.of(what + ": " + e.getKey(), e.getValue(), ratio, AIMS);
                     })
                     .toList();
         }
