@@ -14,11 +14,19 @@ final class AimCheck {
     private record Entry(String row, Judgement judgement) {}
 
     private final List<Entry> entries = new ArrayList<>();
+    private final List<String> missing = new ArrayList<>();
 
     /** Adds the aims of a report. */
     AimCheck add(BenchReport report) {
         report.rows().forEach(row -> add(report.suite() + ", " + row.name(), row.aims()));
         return this;
+    }
+
+    /** Adds the aims of a report that was measured now, and remembers which aims of its suite it has no rows for. */
+    AimCheck add(BenchReport report, Aims all) {
+        all.without(report.rows())
+                .forEach(aim -> missing.add("not measured: %s, %s".formatted(report.suite(), aim)));
+        return add(report);
     }
 
     /** Adds the aims of a row. */
@@ -37,6 +45,11 @@ final class AimCheck {
         var parts = new StringJoiner(", ", "aims: ", "");
         counts.forEach((verdict, count) -> parts.add(count + " " + verdict));
         return Optional.of(parts.toString());
+    }
+
+    /** Returns a line for each aim that nothing was measured for, with a regular expression for the rows it is of. */
+    List<String> missing() {
+        return List.copyOf(missing);
     }
 
     /**

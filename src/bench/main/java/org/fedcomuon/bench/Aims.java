@@ -52,4 +52,13 @@ final class Aims {
         }
         return List.copyOf(all);
     }
+
+    /** Returns the aims that none of these rows has: what they are about was not measured, or not at its full size. */
+    List<String> without(List<BenchReport.Row> rows) {
+        return entries.stream()
+                .filter(entry -> rows.stream()
+                        .noneMatch(row -> entry.rows().matcher(row.name()).matches()))
+                .map(entry -> "%s: %s".formatted(entry.rows(), entry.aim()))
+                .toList();
+    }
 }

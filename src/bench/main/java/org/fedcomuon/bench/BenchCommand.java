@@ -5,6 +5,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.fedcomuon.cli.Progress;
 import org.fedcomuon.cli.Subcommand;
 import org.fedcomuon.cli.UsageException;
@@ -132,7 +133,8 @@ public final class BenchCommand implements Subcommand, IExitCodeGenerator {
         if (check) {
             List<String> failures = checked.failures();
             PrintWriter err = spec.commandLine().getErr();
-            failures.forEach(failure -> err.println("fedcomuon: " + failure));
+            Stream.concat(checked.missing().stream(), failures.stream())
+                    .forEach(line -> err.println("fedcomuon: " + line));
             err.flush();
             exitCode = failures.isEmpty() ? 0 : 1;
         }
@@ -213,7 +215,7 @@ public final class BenchCommand implements Subcommand, IExitCodeGenerator {
                     clients.isEmpty() ? ClusterBench.CLIENTS : clients,
                     megabytes.isEmpty() ? ClusterBench.MEGABYTES : megabytes,
                     ClusterBench.SAMPLES,
-                    progress::onTurn));
+                    progress::onTurn), ClusterBench.AIMS);
             return;
         }
         try (Device device = Devices.open(deviceName)) {
@@ -225,31 +227,31 @@ public final class BenchCommand implements Subcommand, IExitCodeGenerator {
                         device,
                         tiny ? ComposeBench.SMALL : List.of(1_000_000L, elements),
                         tiny ? 1 : ComposeBench.ROUNDS,
-                        progress::onTurn));
+                        progress::onTurn), ComposeBench.AIMS);
             }
             if (suite == Suite.orthogonalize || suite == Suite.all) {
                 report(OrthogonalizeBench.run(
                         device,
                         tiny ? OrthogonalizeBench.Sizes.small() : OrthogonalizeBench.Sizes.full(),
                         tiny ? 1 : OrthogonalizeBench.ROUNDS,
-                        progress::onTurn));
+                        progress::onTurn), OrthogonalizeBench.AIMS);
             }
             if (suite == Suite.exact_vs_ns || suite == Suite.all) {
                 report(ExactVsNsBench.run(
                         device,
                         tiny ? 1 : ExactVsNsBench.ROUNDS,
                         tiny ? ExactVsNsBench.smallShapes() : ExactVsNsBench.shapes(),
-                        progress::onTurn));
+                        progress::onTurn), ExactVsNsBench.AIMS);
             }
             if (suite == Suite.scale || (suite == Suite.all && onCpu && !tiny)) {
-                report(ScaleBench.run(device, ScaleBench.CLIENT_STEPS, ScaleBench.ROUNDS, progress::onTurn));
+                report(ScaleBench.run(device, ScaleBench.CLIENT_STEPS, ScaleBench.ROUNDS, progress::onTurn), ScaleBench.AIMS);
                 if (onCpu) {
-                    report(CohortBench.run(CohortBench.ROUNDS, progress::onTurn));
+                    report(CohortBench.run(CohortBench.ROUNDS, progress::onTurn), CohortBench.AIMS);
                 }
             }
         }
         if (suite == Suite.ffi || (suite == Suite.all && onCpu && !tiny)) {
-            report(FfiBench.run(FfiBench.ROUNDS, progress::onTurn));
+            report(FfiBench.run(FfiBench.ROUNDS, progress::onTurn), FfiBench.AIMS);
         }
         if (suite == Suite.round || suite == Suite.all) { // last, because it takes longer than all others together
             try (Device device = Devices.open(deviceName)) {
@@ -258,15 +260,15 @@ public final class BenchCommand implements Subcommand, IExitCodeGenerator {
                         tiny ? 1 : RoundBench.ROUNDS,
                         tiny,
                         task.map(List::of).orElse(RoundBench.TASKS),
-                        progress::onTurn));
+                        progress::onTurn), RoundBench.AIMS);
             }
         }
     }
 
     /** Prints a report at once, so that it is kept if a later suite is interrupted. */
-    private void report(BenchReport report) {
+    private void report(BenchReport report, Aims aims) {
         ReportText.print(spec.commandLine().getOut(), report);
-        checked.add(report);
+        checked.add(report, aims);
         reports.add(report);
         json.ifPresent(file -> BenchFile.write(file, reports));
     }

@@ -35,7 +35,7 @@ public final class ClusterBench {
     private static final String MILLISECONDS = "ms";
 
     /** What several processes may cost with the largest weights, and Spark's fixed cost with the smallest. */
-    private static final Aims AIMS = Aims.NONE
+    static final Aims AIMS = Aims.NONE
             .with("30\\.00 MB of weights, K = \\d+: Spark.*", Aim.atMost(3))
             .with("30\\.00 MB of weights, K = \\d+: MPI", Aim.atMost(1.3))
             .with("0\\.15 MB of weights, K = 10: Spark.*", Aim.atMost(50).of(MILLISECONDS));

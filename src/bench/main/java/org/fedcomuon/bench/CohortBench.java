@@ -40,7 +40,7 @@ public final class CohortBench {
     private static final String MEMORY = "memory";
 
     /** Flat within a tenth; memory is what is resident beyond the private state of all clients. */
-    private static final Aims AIMS =
+    static final Aims AIMS =
             Aims.NONE.with("K = 10000+: .*", Aim.atLeast(0.9)).with("K = 10000+: .*", Aim.atMost(1.1).of(MEMORY));
 
     /** What a process has measured: rounds, and the bytes that are resident and of these in mapped files. */

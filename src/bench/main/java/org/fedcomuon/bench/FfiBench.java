@@ -66,7 +66,7 @@ public final class FfiBench {
                             new Contender("jniCopiedArrays", "JNI, on arrays, GetFloatArrayElements"))));
 
     /** That JNI is not faster by more than a tenth, and JCuda's not at all. */
-    private static final Aims AIMS = Aims.NONE
+    static final Aims AIMS = Aims.NONE
             .with("fcm_[^:]*: JNI(, with addresses)?", Aim.atLeast(0.9))
             .with("[^:]*: JCuda's JNI", Aim.atLeast(1));
 

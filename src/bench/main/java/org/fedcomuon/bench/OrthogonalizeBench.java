@@ -47,7 +47,7 @@ public final class OrthogonalizeBench {
     static final String PEAK = " sgemm of ";
 
     /** Those of the CPU, at full size. */
-    private static final Aims AIMS = Aims.NONE
+    static final Aims AIMS = Aims.NONE
             .with("(LeNet x 10 clients|768 x 768): OpenBLAS" + PEAK + ".* threads", Aim.atLeast(0.85))
             .with(
                     "(LeNet x 10 clients|768 x 768|768 x 1024|1024 x 4096): (libtorch fp32, |OpenBLAS" + LOOP

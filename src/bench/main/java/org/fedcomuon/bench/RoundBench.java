@@ -52,7 +52,7 @@ public final class RoundBench {
     private static final String OPTIMIZER = "optimizer's share";
 
     /** Those of the paper's sizes; of the time of the steps, the optimizer's share is what is not gradients. */
-    private static final Aims AIMS = Aims.NONE
+    static final Aims AIMS = Aims.NONE
             .with("mnist, [^:]*: libtorch loop, .* threads", Aim.atLeast(1.5))
             .with("cifar-cnn, [^:]*: libtorch loop, .* threads", Aim.atLeast(1.3))
             .with("mnist, [^:]*: fedcomuon, .*", Aim.atMost(0.2).of(OPTIMIZER))

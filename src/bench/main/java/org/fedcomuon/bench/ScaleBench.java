@@ -41,7 +41,7 @@ public final class ScaleBench {
     private static final String MEMORY = "memory per client";
 
     /** A constant cost, within a tenth; of d gradients it cannot be. */
-    private static final Aims AIMS = Aims.NONE
+    static final Aims AIMS = Aims.NONE
             .with("[^:]*, K = 1000?: .*", Aim.atLeast(0.9))
             .with("[^:]*, devices = [24]: .*", Aim.atLeast(0.9))
             .with("[^:]*, K = 1000?: .*", Aim.atMost(1.1).of(MEMORY));
