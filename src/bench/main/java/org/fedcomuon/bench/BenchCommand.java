@@ -232,7 +232,7 @@ public final class BenchCommand implements Subcommand, IExitCodeGenerator {
             if (suite == Suite.orthogonalize || suite == Suite.all) {
                 report(OrthogonalizeBench.run(
                         device,
-                        tiny ? OrthogonalizeBench.Sizes.small() : OrthogonalizeBench.Sizes.full(),
+                        tiny ? OrthogonalizeSizes.small() : OrthogonalizeSizes.full(),
                         tiny ? 1 : OrthogonalizeBench.ROUNDS,
                         progress::onTurn), OrthogonalizeBench.AIMS);
             }

@@ -87,9 +87,10 @@ public final class ComposeBench {
             }
             var ones = new double[CLIENTS];
             Arrays.fill(ones, 1);
-            if (d == 1) { // a mean has no Jacobian
+            if (d == 1) { // neither a mean nor a norm has a Jacobian
                 device.meanExponents(batchM, ones, exponents.batch(1, n));
-                contest.add("mean", () -> device.average(batchM))
+                contest.add("norm", () -> device.norm(batchH, norms.batch(CLIENTS, 1)))
+                        .add("mean", () -> device.average(batchM))
                         .add("mean_exponents", () -> device.meanExponents(batchM, ones, exponents.batch(1, n)))
                         .add(
                                 "mean_sums",
@@ -100,7 +101,6 @@ public final class ComposeBench {
                 contest.add("ema", () -> device.ema(0.1, x, batchM))
                         .add("vector_step", () -> device.vectorStep(LITTLE, x, batchM))
                         .add("project", () -> device.project(radius, fixedNorms.batch(CLIENTS, 1), batchM))
-                        .add("norm", () -> device.norm(x, norms.batch(CLIENTS, 1)))
                         .add("all_finite", () -> device.requireFinite(x));
             }
             Map<String, Timing> timings = contest.add("storm + project_compose_momentum, projecting", () -> {
@@ -121,13 +121,13 @@ public final class ComposeBench {
             long composeBytes = word * (total + 2L * CLIENTS * n + (long) CLIENTS * d); // reads H, M, v; writes M
             long values = word * CLIENTS * n; // of M
             Map<String, Long> bytes = Map.ofEntries(
+                    entry("norm", word * total),
                     entry("mean", 2 * values),
                     entry("mean_exponents", values + n),
                     entry("mean_sums", values + n + Long.BYTES * n),
                     entry("ema", 3 * values),
                     entry("vector_step", 3 * values),
                     entry("project", 2 * values),
-                    entry("norm", values),
                     entry("all_finite", values),
                     entry(TRIAD, 3 * word * total),
                     entry(TRIAD_NON_TEMPORAL, 3 * word * total),

@@ -5,11 +5,9 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Stream;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -101,9 +99,8 @@ public final class FfiBench {
     }
 
     private void round() {
-        Path directory = null;
-        try {
-            directory = Files.createTempDirectory("fedcomuon-ffi");
+        try (var temporary = TemporaryDirectory.create()) {
+            Path directory = temporary.path();
             Path log = directory.resolve("log");
             Path results = directory.resolve("results.json");
             Process process = new ProcessBuilder(command(directory, results))
@@ -127,10 +124,6 @@ public final class FfiBench {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new IllegalStateException("interrupted while measuring", e);
-        } finally {
-            if (directory != null) {
-                delete(directory);
-            }
         }
     }
 
@@ -228,15 +221,5 @@ public final class FfiBench {
     private Timing timing(String key) {
         return Timing.of(
                 samples.get(key).stream().mapToDouble(Double::doubleValue).toArray());
-    }
-
-    private static void delete(Path directory) {
-        try (Stream<Path> files = Files.walk(directory)) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(file);
-            }
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
     }
 }

@@ -50,6 +50,10 @@ public final class RoundBench {
     private static final double ULPS = 2;
 
     private static final String OPTIMIZER = "optimizer's share";
+    private static final String EVALUATIONS = "evaluations' share";
+
+    /** Whole runs to measure. */
+    private static final int WHOLE_RUNS = 3;
 
     /** Those of the paper's sizes; of the time of the steps, the optimizer's share is what is not gradients. */
     static final Aims AIMS = Aims.NONE
@@ -57,7 +61,8 @@ public final class RoundBench {
             .with("cifar-cnn, [^:]*: libtorch loop, .* threads", Aim.atLeast(1.3))
             .with("mnist, [^:]*: fedcomuon, .*", Aim.atMost(0.2).of(OPTIMIZER))
             .with("cifar-cnn, fedcomuon: fedcomuon, .*", Aim.atMost(0.4).of(OPTIMIZER))
-            .with("cifar-cnn, fedcomuon-vr: fedcomuon, .*", Aim.atMost(0.3).of(OPTIMIZER));
+            .with("cifar-cnn, fedcomuon-vr: fedcomuon, .*", Aim.atMost(0.3).of(OPTIMIZER))
+            .with("mnist-robust, whole run: fedcomuon, .*", Aim.atMost(0.3).of(EVALUATIONS));
 
     private final Device device;
     private final Aims aims;
@@ -80,12 +85,44 @@ public final class RoundBench {
      * @param tasks some of {@link #TASKS}
      */
     public static BenchReport run(Device device, int rounds, boolean small, List<String> tasks, TurnListener listener) {
-        return run(
+        BenchReport report = run(
                 device,
                 small ? Aims.NONE : AIMS,
                 rounds,
                 listener,
                 tasks.stream().map(name -> task(name, small)).toList());
+        if (small || !device.isHost() || !tasks.contains(MNIST)) {
+            return report;
+        }
+        var rows = new ArrayList<>(report.rows());
+        rows.add(wholeRun("mnist-robust", Map.of(), device, AIMS, listener));
+        return new BenchReport(report.suite(), report.device(), report.explanation(), rows, report.notes());
+    }
+
+    /** Measures what part of whole runs of a preset is evaluations. */
+    static BenchReport.Row wholeRun(
+            String preset, Map<String, String> changes, Device device, Aims aims, TurnListener listener) {
+        var runs = new ArrayList<DefaultRun.Measured>();
+        String what = preset + ", whole run";
+        for (int i = 0; i < WHOLE_RUNS; i++) {
+            listener.onTurn(what, i, WHOLE_RUNS);
+            runs.add(DefaultRun.of(preset, changes, device));
+        }
+        listener.onTurn(what, WHOLE_RUNS, WHOLE_RUNS);
+        Timing timing =
+                Timing.of(runs.stream().mapToDouble(DefaultRun.Measured::seconds).toArray());
+        Figure evaluations = Figure.of(runs.stream()
+                .mapToDouble(run -> run.parts().get(DefaultRun.EVALUATIONS))
+                .toArray());
+        return new BenchReport.Row(
+                        "%s: %s".formatted(what, us(device)),
+                        timing.median(),
+                        timing.spread(),
+                        0,
+                        1,
+                        runs.getLast().parts(),
+                        List.of())
+                .judged(aims, Map.of(Aim.RATIO, Figure.exactly(1), EVALUATIONS, evaluations));
     }
 
     private static RoundTask task(String name, boolean small) {
@@ -126,6 +163,10 @@ public final class RoundBench {
     }
 
     private String us() {
+        return us(device);
+    }
+
+    private static String us(Device device) {
         return device.isHost() ? "%s, %d threads".formatted(OURS, device.threads()) : OURS;
     }
 

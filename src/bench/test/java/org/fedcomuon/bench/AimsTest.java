@@ -158,6 +158,18 @@ class AimsTest {
     }
 
     @Test
+    void whatWasNotMeasuredIsTold() {
+        BenchReport report = BenchFile.read(run("a.json", 0.9)).reports().getFirst();
+        AimCheck all = new AimCheck().add(report, AIMS);
+        assertThat(all.missing()).isEmpty();
+        var fewer = new BenchReport("compose", "", "", report.rows().subList(0, 2));
+        AimCheck some = new AimCheck().add(fewer, AIMS);
+        assertThat(some.missing()).containsExactly("not measured: compose, \\d+ elements: copies: ms <= 50");
+        assertThat(some.failures()).isEmpty();
+        assertThat(some.summary()).contains("aims: 1 met");
+    }
+
+    @Test
     void aCheckOfNothingFails() {
         Path file = directory.resolve("none.json");
         BenchFile.write(file, List.of(new BenchReport("ffi", "", "", List.of(row("no aim", 1, 1)))));

@@ -96,7 +96,7 @@ class BenchTest {
     void orthogonalizeComparesEqualResults() {
         try (Device device = Devices.open("cpu:0", 2, InstructionSet.AUTO)) {
             // Throws when the two sides disagree.
-            BenchReport report = OrthogonalizeBench.run(device, OrthogonalizeBench.Sizes.small(), 1, TurnListener.NONE);
+            BenchReport report = OrthogonalizeBench.run(device, OrthogonalizeSizes.small(), 1, TurnListener.NONE);
             assertThat(report.notes()).isEmpty();
             assertThat(report.rows()).extracting(BenchReport.Row::name).anyMatch(name -> name.contains("Gram form"));
             assertThat(report.rows()).hasSize(12 + 7 + 7 + 2 * 6);
@@ -134,6 +134,25 @@ class BenchTest {
                 assertThat(report.rows().get(ours + 1).aims()).isEmpty();
             }
             assertThat(device.liveBytes()).isZero();
+        }
+    }
+
+    @Test
+    void aWholeRunIsDividedIntoStepsAndEvaluations() {
+        try (Device device = Devices.open("cpu:0", 2, InstructionSet.AUTO)) {
+            BenchReport.Row row = RoundBench.wholeRun(
+                    "mnist-robust",
+                    Map.of("iterations", "4", "tau", "2", "evaluateEvery", "2", "largest", "40"),
+                    device,
+                    Aims.NONE.with("mnist-robust, .*", Aim.atMost(1).of("evaluations' share")),
+                    TurnListener.NONE);
+            assertThat(row.name()).isEqualTo("mnist-robust, whole run: fedcomuon, 2 threads");
+            assertThat(row.parts().keySet()).containsExactly("steps", "evaluations", "other");
+            assertThat(row.parts()).allSatisfy((part, share) -> assertThat(share)
+                    .isBetween(part.equals("other") ? 0.0 : 0.01, 1.0));
+            Judgement share = row.aims().getFirst();
+            assertThat(share.verdict()).isEqualTo(Judgement.Verdict.MET);
+            assertThat(share.found()).isBetween(0.01, 1.0);
         }
     }
 
