@@ -24,8 +24,7 @@ final class AimCheck {
 
     /** Adds the aims of a report that was measured now, and remembers which aims of its suite it has no rows for. */
     AimCheck add(BenchReport report, Aims all) {
-        all.without(report.rows())
-                .forEach(aim -> missing.add("not measured: %s, %s".formatted(report.suite(), aim)));
+        all.without(report.rows()).forEach(aim -> missing.add("not measured: %s, %s".formatted(report.suite(), aim)));
         return add(report);
     }
 

@@ -113,8 +113,9 @@ public final class BenchCommand implements Subcommand, IExitCodeGenerator {
 
     @Option(
             names = "--check",
-            description = "Exit with 1, and a line for each, if rows miss their aims by more than their noise; also with"
-                    + " --table.")
+            description =
+                    "Exit with 1, and a line for each, if rows miss their aims by more than their noise; also with"
+                            + " --table.")
     private boolean check;
 
     private final List<BenchReport> reports = new ArrayList<>();
@@ -211,11 +212,13 @@ public final class BenchCommand implements Subcommand, IExitCodeGenerator {
             return;
         }
         if (suite == Suite.cluster) {
-            report(ClusterBench.run(
-                    clients.isEmpty() ? ClusterBench.CLIENTS : clients,
-                    megabytes.isEmpty() ? ClusterBench.MEGABYTES : megabytes,
-                    ClusterBench.SAMPLES,
-                    progress::onTurn), ClusterBench.AIMS);
+            report(
+                    ClusterBench.run(
+                            clients.isEmpty() ? ClusterBench.CLIENTS : clients,
+                            megabytes.isEmpty() ? ClusterBench.MEGABYTES : megabytes,
+                            ClusterBench.SAMPLES,
+                            progress::onTurn),
+                    ClusterBench.AIMS);
             return;
         }
         try (Device device = Devices.open(deviceName)) {
@@ -223,28 +226,36 @@ public final class BenchCommand implements Subcommand, IExitCodeGenerator {
                 out.printf("%s is simulated: small sizes, and times that say nothing about a GPU.%n%n", deviceName);
             }
             if (suite == Suite.compose || suite == Suite.all) {
-                report(ComposeBench.run(
-                        device,
-                        tiny ? ComposeBench.SMALL : List.of(1_000_000L, elements),
-                        tiny ? 1 : ComposeBench.ROUNDS,
-                        progress::onTurn), ComposeBench.AIMS);
+                report(
+                        ComposeBench.run(
+                                device,
+                                tiny ? ComposeBench.SMALL : List.of(1_000_000L, elements),
+                                tiny ? 1 : ComposeBench.ROUNDS,
+                                progress::onTurn),
+                        ComposeBench.AIMS);
             }
             if (suite == Suite.orthogonalize || suite == Suite.all) {
-                report(OrthogonalizeBench.run(
-                        device,
-                        tiny ? OrthogonalizeSizes.small() : OrthogonalizeSizes.full(),
-                        tiny ? 1 : OrthogonalizeBench.ROUNDS,
-                        progress::onTurn), OrthogonalizeBench.AIMS);
+                report(
+                        OrthogonalizeBench.run(
+                                device,
+                                tiny ? OrthogonalizeSizes.small() : OrthogonalizeSizes.full(),
+                                tiny ? 1 : OrthogonalizeBench.ROUNDS,
+                                progress::onTurn),
+                        OrthogonalizeBench.AIMS);
             }
             if (suite == Suite.exact_vs_ns || suite == Suite.all) {
-                report(ExactVsNsBench.run(
-                        device,
-                        tiny ? 1 : ExactVsNsBench.ROUNDS,
-                        tiny ? ExactVsNsBench.smallShapes() : ExactVsNsBench.shapes(),
-                        progress::onTurn), ExactVsNsBench.AIMS);
+                report(
+                        ExactVsNsBench.run(
+                                device,
+                                tiny ? 1 : ExactVsNsBench.ROUNDS,
+                                tiny ? ExactVsNsBench.smallShapes() : ExactVsNsBench.shapes(),
+                                progress::onTurn),
+                        ExactVsNsBench.AIMS);
             }
             if (suite == Suite.scale || (suite == Suite.all && onCpu && !tiny)) {
-                report(ScaleBench.run(device, ScaleBench.CLIENT_STEPS, ScaleBench.ROUNDS, progress::onTurn), ScaleBench.AIMS);
+                report(
+                        ScaleBench.run(device, ScaleBench.CLIENT_STEPS, ScaleBench.ROUNDS, progress::onTurn),
+                        ScaleBench.AIMS);
                 if (onCpu) {
                     report(CohortBench.run(CohortBench.ROUNDS, progress::onTurn), CohortBench.AIMS);
                 }
@@ -255,12 +266,14 @@ public final class BenchCommand implements Subcommand, IExitCodeGenerator {
         }
         if (suite == Suite.round || suite == Suite.all) { // last, because it takes longer than all others together
             try (Device device = Devices.open(deviceName)) {
-                report(RoundBench.run(
-                        device,
-                        tiny ? 1 : RoundBench.ROUNDS,
-                        tiny,
-                        task.map(List::of).orElse(RoundBench.TASKS),
-                        progress::onTurn), RoundBench.AIMS);
+                report(
+                        RoundBench.run(
+                                device,
+                                tiny ? 1 : RoundBench.ROUNDS,
+                                tiny,
+                                task.map(List::of).orElse(RoundBench.TASKS),
+                                progress::onTurn),
+                        RoundBench.AIMS);
             }
         }
     }

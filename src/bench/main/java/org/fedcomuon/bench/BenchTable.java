@@ -152,14 +152,14 @@ public final class BenchTable {
                 text.append(
                         "| **%s** | | | | `./fedcomuon bench %s` |%n".formatted(headlines.what(), headlines.suite()));
             }
-            shown.forEach((name, rows) -> text.append("| %s | %s | %s | %s | |%n"
+            shown.forEach((name, rows) -> text.append("| %s | %s |%s|%s| |%n"
                     .formatted(
                             name,
                             range(rows.stream()
                                     .mapToDouble(BenchReport.Row::ratio)
                                     .summaryStatistics()),
-                            aims(rows),
-                            verdicts(rows))));
+                            cell(aims(rows)),
+                            cell(verdicts(rows)))));
         }
         return text.toString();
     }
@@ -180,6 +180,10 @@ public final class BenchTable {
             }
         }
         return least;
+    }
+
+    private static String cell(String text) {
+        return text.isEmpty() ? " " : " " + text + " ";
     }
 
     /** Returns the aims of the same row in several runs. */

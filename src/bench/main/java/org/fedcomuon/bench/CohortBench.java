@@ -40,8 +40,9 @@ public final class CohortBench {
     private static final String MEMORY = "memory";
 
     /** Flat within a tenth; memory is what is resident beyond the private state of all clients. */
-    static final Aims AIMS =
-            Aims.NONE.with("K = 10000+: .*", Aim.atLeast(0.9)).with("K = 10000+: .*", Aim.atMost(1.1).of(MEMORY));
+    static final Aims AIMS = Aims.NONE
+            .with("K = 10000+: .*", Aim.atLeast(0.9))
+            .with("K = 10000+: .*", Aim.atMost(1.1).of(MEMORY));
 
     /** What a process has measured: rounds, and the bytes that are resident and of these in mapped files. */
     private record Measured(Timing timing, double resident, double mapped) {}
@@ -100,9 +101,8 @@ public final class CohortBench {
                 List.of("-XX:+UseSerialGC", "-Xmx256m"),
                 CohortBench.class.getName(),
                 List.of(Integer.toString(clients), Integer.toString(rounds)));
-        double[] answer = Arrays.stream(
-                        ChildJvm.answer(command, ANSWER, "a process with %d clients".formatted(clients))
-                                .split(" "))
+        double[] answer = Arrays.stream(ChildJvm.answer(command, ANSWER, "a process with %d clients".formatted(clients))
+                        .split(" "))
                 .mapToDouble(Double::parseDouble)
                 .toArray();
         return new Measured(Timing.of(Arrays.copyOfRange(answer, 2, answer.length)), answer[0], answer[1]);

@@ -97,7 +97,8 @@ public final class ComposeBench {
                                 () -> device.meanSums(batchM, ones, CLIENTS, exponents.batch(1, n), sums.batch(1, n)));
                 Batch x = gOld.batch(CLIENTS, n);
                 device.norm(batchM, fixedNorms.batch(CLIENTS, 1));
-                double radius = fixedNorms.toDoubles(0, 1)[0] * (1 - LITTLE); // so that M is written and stays what it is
+                double radius =
+                        fixedNorms.toDoubles(0, 1)[0] * (1 - LITTLE); // so that M is written and stays what it is
                 contest.add("ema", () -> device.ema(0.1, x, batchM))
                         .add("vector_step", () -> device.vectorStep(LITTLE, x, batchM))
                         .add("project", () -> device.project(radius, fixedNorms.batch(CLIENTS, 1), batchM))

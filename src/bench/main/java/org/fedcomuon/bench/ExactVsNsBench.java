@@ -40,8 +40,7 @@ public final class ExactVsNsBench {
     private static final Coefficients JORDAN = Coefficients.jordan(5);
 
     /** That {@link Auto} picks the faster form, or one as fast. */
-    static final Aims AIMS =
-            Aims.NONE.with("(256|512|768|1024) x \\d+, " + OTHER + ": .*", Aim.atLeast(0.95));
+    static final Aims AIMS = Aims.NONE.with("(256|512|768|1024) x \\d+, " + OTHER + ": .*", Aim.atLeast(0.95));
 
     /** The largest distance of a singular value from 1 at which an iteration counts as converged. */
     private static final double NEAR = 1e-3;

@@ -27,8 +27,8 @@ record Figure(double median, double lower, double upper) {
     }
 
     /**
-     * Returns the time of one contender relative to another's: the ratio of the medians, and the quartiles of the ratios
-     * of samples of the same turn, which a slow minute affects alike.
+     * Returns the time of one contender relative to another's: the ratio of the medians, and the quartiles of the
+     * ratios of samples of the same turn, which a slow minute affects alike.
      *
      * @throws IllegalArgumentException when the two have different numbers of samples
      */

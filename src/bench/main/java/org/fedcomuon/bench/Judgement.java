@@ -40,7 +40,7 @@ public record Judgement(Aim aim, double found, double better, Verdict verdict) {
 
     /** Returns the verdict, with the figure if it is not the headline of its row. */
     String text() {
-        return aim.isOfRatio() ? verdict.toString() : String.format(Locale.ROOT, "%s (%.4g)", verdict, found);
+        return aim.isOfRatio() ? verdict.toString() : String.format(Locale.ROOT, "%s (%.3g)", verdict, found);
     }
 
     /** Returns the members of an object in JSON, by the names of the figures. */

@@ -121,7 +121,8 @@ final class KernelTables {
             text.append("| %s | `%s` |".formatted(title(profile), profile.kernel()));
             for (Column column : columns) {
                 String now = column.cell().apply(profile);
-                String then = old.filter(_ -> column.compared()).map(column.cell()).orElse(now);
+                String then =
+                        old.filter(_ -> column.compared()).map(column.cell()).orElse(now);
                 text.append(" %s |".formatted(then.equals(now) ? now : then + " to " + now));
             }
             text.append('\n');

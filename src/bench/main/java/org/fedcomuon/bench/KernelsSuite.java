@@ -35,7 +35,9 @@ final class KernelsSuite {
 
     private KernelsSuite() {}
 
-    /** Runs the program that was built, with its progress on {@code err}, prints the tables and returns the profiles. */
+    /**
+     * Runs the program that was built, with its progress on {@code err}, prints the tables and returns the profiles.
+     */
     static List<KernelProfile> run(PrintWriter out, PrintWriter err, Optional<Path> json) {
         return run(program(System.getProperty("fedcomuon.native.path", "")), out, err, json);
     }

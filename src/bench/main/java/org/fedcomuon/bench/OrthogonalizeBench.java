@@ -430,8 +430,8 @@ public final class OrthogonalizeBench {
 
     private List<BenchReport.Row> measure(String what, Interleaved contest, double flops) {
         int peakSide = sizes.peakSide();
-        String peak = blasName() + PEAK + peakSide
-                + (device.isHost() ? ", %d threads".formatted(device.threads()) : "");
+        String peak =
+                blasName() + PEAK + peakSide + (device.isHost() ? ", %d threads".formatted(device.threads()) : "");
         long side = (long) peakSide * peakSide;
         try (Buffer a = device.allocate("A", ElementType.FLOAT32, side);
                 Buffer c = device.allocate("C", ElementType.FLOAT32, side)) {

@@ -17,7 +17,8 @@ import org.fedcomuon.linalg.GramNewtonSchulz;
  * @param exact shapes whose exact factors are computed, for all clients together
  * @param peakSide of the product that is the limit of the device
  */
-public record OrthogonalizeSizes(int clients, List<Shape> transformer, List<Shape> shapes, List<Shape> exact, int peakSide) {
+public record OrthogonalizeSizes(
+        int clients, List<Shape> transformer, List<Shape> shapes, List<Shape> exact, int peakSide) {
     public OrthogonalizeSizes {
         transformer = List.copyOf(transformer);
         shapes = List.copyOf(shapes);
@@ -58,8 +59,8 @@ public record OrthogonalizeSizes(int clients, List<Shape> transformer, List<Shap
     /** The shape of a matrix. */
     public record Shape(int rows, int cols) {
         /**
-         * Returns the flops of five steps of Newton-Schulz that symmetric products need, in the form that {@link Auto} picks:
-         * the Gram form needs fewer.
+         * Returns the flops of five steps of Newton-Schulz that symmetric products need, in the form that {@link Auto}
+         * picks: the Gram form needs fewer.
          */
         double flops(Coefficients fiveSteps) {
             double side = Math.min(rows, cols);

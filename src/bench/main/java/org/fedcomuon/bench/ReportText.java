@@ -21,7 +21,9 @@ final class ReportText {
         int aim = width(report, AIM.length(), ReportText::aims);
         int verdict = width(report, 0, ReportText::verdicts);
         String moves = moving ? "   GB moved     GB/s" : "";
-        out.printf("%8s  %s %10s %8s%s%n", "ratio", pad(AIM, aim) + "  " + pad("", verdict), calls ? "ns" : "ms", "spread", moves);
+        out.printf(
+                "%8s  %s %10s %8s%s%n",
+                "ratio", pad(AIM, aim) + "  " + pad("", verdict), calls ? "ns" : "ms", "spread", moves);
         for (BenchReport.Row row : report.rows()) {
             String moved = moving ? " %10.3f %8.1f".formatted(row.bytes() * 1e-9, row.gigabytesPerSecond()) : "";
             out.printf(
@@ -53,9 +55,7 @@ final class ReportText {
     }
 
     private static int width(BenchReport report, int least, Function<BenchReport.Row, String> cell) {
-        return report.rows().stream()
-                .mapToInt(row -> cell.apply(row).length())
-                .reduce(least, Math::max);
+        return report.rows().stream().mapToInt(row -> cell.apply(row).length()).reduce(least, Math::max);
     }
 
     private static String pad(String text, int width) {

@@ -109,8 +109,8 @@ public final class RoundBench {
             runs.add(DefaultRun.of(preset, changes, device));
         }
         listener.onTurn(what, WHOLE_RUNS, WHOLE_RUNS);
-        Timing timing =
-                Timing.of(runs.stream().mapToDouble(DefaultRun.Measured::seconds).toArray());
+        Timing timing = Timing.of(
+                runs.stream().mapToDouble(DefaultRun.Measured::seconds).toArray());
         Figure evaluations = Figure.of(runs.stream()
                 .mapToDouble(run -> run.parts().get(DefaultRun.EVALUATIONS))
                 .toArray());

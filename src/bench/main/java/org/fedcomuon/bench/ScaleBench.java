@@ -149,11 +149,7 @@ public final class ScaleBench {
                             speed.median())
                     .judged(
                             AIMS,
-                            Map.of(
-                                    Aim.RATIO,
-                                    speed,
-                                    MEMORY,
-                                    Figure.exactly(memory.get(value) / memory.get(first)))));
+                            Map.of(Aim.RATIO, speed, MEMORY, Figure.exactly(memory.get(value) / memory.get(first)))));
         });
         notes.add(String.format(
                 Locale.ROOT,

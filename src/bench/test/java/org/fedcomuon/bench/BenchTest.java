@@ -148,8 +148,8 @@ class BenchTest {
                     TurnListener.NONE);
             assertThat(row.name()).isEqualTo("mnist-robust, whole run: fedcomuon, 2 threads");
             assertThat(row.parts().keySet()).containsExactly("steps", "evaluations", "other");
-            assertThat(row.parts()).allSatisfy((part, share) -> assertThat(share)
-                    .isBetween(part.equals("other") ? 0.0 : 0.01, 1.0));
+            assertThat(row.parts())
+                    .allSatisfy((part, share) -> assertThat(share).isBetween(part.equals("other") ? 0.0 : 0.01, 1.0));
             Judgement share = row.aims().getFirst();
             assertThat(share.verdict()).isEqualTo(Judgement.Verdict.MET);
             assertThat(share.found()).isBetween(0.01, 1.0);

@@ -61,28 +61,30 @@ class KernelsSuiteTest {
                 .contains("| 25.0% | 50.0% to 1.3% | 4.50 | 4.00 | 16.0 | 75.0% shared to 75.0% issue | 2 met |\n")
                 .doesNotContain("by class");
         Path other = file("other.json", PROFILE.replace("2 x 3", "2 x 4"));
-        assertThat(table(List.of(other, file("after.json", PROFILE))))
-                .doesNotContain("fcm_k_some");
+        assertThat(table(List.of(other, file("after.json", PROFILE)))).doesNotContain("fcm_k_some");
     }
 
     @Test
     void aLimitThatIsNotKeptIsShownAndFailsTheCheck() throws Exception {
         Path kept = file("kept.json", PROFILE);
         Path missed = file("missed.json", MISSED);
-        assertThat(table(List.of(missed))).contains("| 75.0% issue | active lanes >= 0.9: not met (0.85) |\n");
+        assertThat(table(List.of(missed))).contains("| 75.0% issue | active lanes >= 0.9: not met (0.850) |\n");
         assertThat(table(List.of(file("old.json", PROFILE.replace("\"aims\"", "\"other\"")))))
                 .contains("| 75.0% issue | - |\n");
         var err = new StringWriter();
         CommandLine command = new CommandLine(new BenchCommand())
                 .setOut(new PrintWriter(new StringWriter()))
                 .setErr(new PrintWriter(err));
-        assertThat(command.execute("kernels", "--check", "--table", kept.toString())).isZero();
+        assertThat(command.execute("kernels", "--check", "--table", kept.toString()))
+                .isZero();
         assertThat(err.toString()).isEmpty();
         assertThat(command.execute("kernels", "--table", missed.toString())).isZero();
-        assertThat(command.execute("kernels", "--check", "--table", missed.toString())).isOne();
+        assertThat(command.execute("kernels", "--check", "--table", missed.toString()))
+                .isOne();
         assertThat(err.toString())
-                .isEqualToIgnoringNewLines("fedcomuon: not met: kernels, product, 2 x 3: fcm_k_some: active lanes 0.8500,"
-                        + " better quartile 0.8500; the aim is active lanes >= 0.9");
+                .isEqualToIgnoringNewLines(
+                        "fedcomuon: not met: kernels, product, 2 x 3: fcm_k_some: active lanes 0.8500,"
+                                + " better quartile 0.8500; the aim is active lanes >= 0.9");
         assertThatThrownBy(() -> table(List.of(file("bad.json", PROFILE.replace("\"met\"", "\"maybe\"")))))
                 .isInstanceOf(UsageException.class)
                 .hasMessageContaining("not written by bench kernels --json");
