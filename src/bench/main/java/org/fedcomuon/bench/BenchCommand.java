@@ -119,7 +119,7 @@ public final class BenchCommand implements Subcommand, IExitCodeGenerator {
     private boolean check;
 
     private final List<BenchReport> reports = new ArrayList<>();
-    private final AimCheck checked = new AimCheck();
+    private AimCheck checked = new AimCheck();
     private int exitCode;
 
     /** Returns 1 when {@code --check} has found an aim that is not met. */
@@ -130,6 +130,8 @@ public final class BenchCommand implements Subcommand, IExitCodeGenerator {
 
     @Override
     public void run() {
+        checked = new AimCheck(); // a command may be executed again
+        exitCode = 0;
         bench();
         if (check) {
             List<String> failures = checked.failures();
