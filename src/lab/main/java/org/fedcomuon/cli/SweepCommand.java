@@ -130,6 +130,9 @@ final class SweepCommand implements Callable<Integer> {
             description = "The directory for the files; runs/sweep-PRESET by default. What it has is not run again.")
     private Optional<Path> out = Optional.empty();
 
+    @Option(names = "--tensorboard", description = "Write event files of every trial, for TensorBoard.")
+    private boolean tensorBoard;
+
     @Option(names = "--quiet", description = "Show no progress.")
     private boolean quiet;
 
@@ -161,6 +164,9 @@ final class SweepCommand implements Callable<Integer> {
                 .version(new Version().getVersion()[0])
                 .listener(display);
         grid.forEach(builder::grid);
+        if (tensorBoard) {
+            builder.tensorBoard();
+        }
         parallel.ifPresent(builder::parallel);
         metric.ifPresent(builder::metric);
         dataDirectory.ifPresent(builder::dataDirectory);

@@ -289,6 +289,7 @@ public final class Sweep {
         private Optional<Path> dataDirectory = Optional.empty();
         private OptionalLong memoryLimit = OptionalLong.empty();
         private Optional<String> classPath = Optional.empty();
+        private boolean tensorBoard;
         private String version = "";
         private Listener listener = new Listener() {};
 
@@ -375,6 +376,12 @@ public final class Sweep {
             return this;
         }
 
+        /** Has trials write event files for TensorBoard, as {@code train --tensorboard} does. */
+        public Builder tensorBoard() {
+            tensorBoard = true;
+            return this;
+        }
+
         /** Sets the version of the program that the summaries of trials name. */
         public Builder version(String name) {
             version = name;
@@ -412,7 +419,7 @@ public final class Sweep {
                     mistakes);
             return new Sweep(
                     plan,
-                    new TrialRunner.Place(parallel, devices, threads, dataDirectory, memoryLimit, classPath, version),
+                    new TrialRunner.Place(parallel, devices, threads, dataDirectory, memoryLimit, classPath, tensorBoard, version),
                     listener,
                     directory);
         }

@@ -27,6 +27,7 @@ final class TrialRunner implements AutoCloseable {
      * @param threads of a process
      * @param memoryLimit of a process in bytes; its share of the available memory if empty
      * @param classPath of classes that trials need besides those of this process
+     * @param tensorBoard whether trials write event files
      */
     record Place(
             int parallel,
@@ -35,6 +36,7 @@ final class TrialRunner implements AutoCloseable {
             Optional<Path> dataDirectory,
             OptionalLong memoryLimit,
             Optional<String> classPath,
+            boolean tensorBoard,
             String version) {
         Place {
             devices = List.copyOf(devices);
@@ -49,6 +51,7 @@ final class TrialRunner implements AutoCloseable {
                     memoryLimit.isPresent() || available.isEmpty()
                             ? memoryLimit
                             : OptionalLong.of(available.getAsLong() / workers),
+                    tensorBoard,
                     version);
         }
     }

@@ -60,15 +60,22 @@ final class TrialWorker {
      * What all trials of a worker have in common, as its command line has it.
      *
      * @param memoryLimit in bytes; the available memory if empty
+     * @param tensorBoard whether to write event files
      */
     record Arguments(
-            String device, int threads, Optional<Path> dataDirectory, OptionalLong memoryLimit, String version) {
+            String device,
+            int threads,
+            Optional<Path> dataDirectory,
+            OptionalLong memoryLimit,
+            boolean tensorBoard,
+            String version) {
         List<String> toList() {
             return List.of(
                     device,
                     Integer.toString(threads),
                     dataDirectory.map(Path::toString).orElse(""),
                     memoryLimit.isPresent() ? Long.toString(memoryLimit.getAsLong()) : "",
+                    Boolean.toString(tensorBoard),
                     version);
         }
 
@@ -78,7 +85,8 @@ final class TrialWorker {
                     Integer.parseInt(list[1]),
                     list[2].isEmpty() ? Optional.empty() : Optional.of(Path.of(list[2])),
                     list[3].isEmpty() ? OptionalLong.empty() : OptionalLong.of(Long.parseLong(list[3])),
-                    list[4]);
+                    Boolean.parseBoolean(list[4]),
+                    list[5]);
         }
     }
 
@@ -172,6 +180,7 @@ final class TrialWorker {
                     arguments.dataDirectory(),
                     arguments.memoryLimit(),
                     Optional.of(Training.checkpoints(directory)),
+                    arguments.tensorBoard(),
                     arguments.version());
             var training = new Training(
                     Training.configurationOf(directory, Map.of()),

@@ -56,6 +56,7 @@ class ValidationIT {
                 Optional.empty(),
                 OptionalLong.empty(),
                 Optional.of(Training.checkpoints(directory)),
+                false,
                 "test");
         return new Training(c, options, directory, Optional.empty(), List.of(), note -> {});
     }
