@@ -26,7 +26,9 @@ class AdviceTest {
     /** Options that picocli adds, and one whose name is a constant. */
     private static final Set<String> ADDED = Set.of("--help", "--version", "--verbose");
 
-    /** Where arguments of other programs are: of the JVM, npm, mpirun and spark-submit; and variables of style sheets. */
+    /**
+     * Where arguments of other programs are: of the JVM, npm, mpirun and spark-submit; and variables of style sheets.
+     */
     private static final Set<String> COMMANDS_OF_OTHERS = Set.of(
             "SparkSettings.java",
             "NpmPackage.java",

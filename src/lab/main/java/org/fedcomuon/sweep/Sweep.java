@@ -419,7 +419,8 @@ public final class Sweep {
                     mistakes);
             return new Sweep(
                     plan,
-                    new TrialRunner.Place(parallel, devices, threads, dataDirectory, memoryLimit, classPath, tensorBoard, version),
+                    new TrialRunner.Place(
+                            parallel, devices, threads, dataDirectory, memoryLimit, classPath, tensorBoard, version),
                     listener,
                     directory);
         }
