@@ -14,8 +14,7 @@ import org.fedcomuon.experiment.Training;
 import org.fedcomuon.federation.RunFiles;
 
 /**
- * Runs trials side by side in worker processes: two processes with a core each train a third more than one with two
- * threads.
+ * Runs trials side by side in worker processes, so that one that takes its process down is only a trial that has failed.
  *
  * <p>Thread-safe.
  */

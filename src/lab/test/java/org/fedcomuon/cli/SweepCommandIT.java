@@ -16,6 +16,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.fedcomuon.testing.ChildJvm;
 import org.fedcomuon.testing.Slow;
+import org.fedcomuon.testing.SoakOnly;
 import org.fedcomuon.testing.TrainProcess;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -198,8 +199,9 @@ class SweepCommandIT {
         assertThat(json(small).get("trials").get(0).get("state").asString()).isEqualTo("failed");
     }
 
+    /** SweepIT has a sweep that is stopped without other processes than those of its trials. */
     @Test
-    @Slow
+    @SoakOnly
     void aSweepThatIsStoppedOrKilledGoesOn() throws Exception {
         Path out = temporary.resolve("sweep");
         String[] what = {

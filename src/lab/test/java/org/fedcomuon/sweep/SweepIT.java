@@ -2,7 +2,10 @@ package org.fedcomuon.sweep;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.fedcomuon.experiment.Preset;
@@ -37,6 +40,39 @@ class SweepIT {
         assertThat(found.metric().name()).isEqualTo("validation_objective");
         assertThat(found.rankings()).containsOnlyKeys("mean-variance", "mean"); // not together by an objective
         assertThat(directory.resolve("best-fedavg.yaml")).exists();
+    }
+
+    @Test
+    void aSweepThatIsStoppedGoesOnWithWhatIsMissing() throws Exception {
+        Path directory = temporary.resolve("sweep");
+        var running = new ArrayList<Sweep>();
+        running.add(three().listener(new Sweep.Listener() {
+                    @Override
+                    public void onTrial(Trial trial, boolean isNew, int ended) {
+                        running.getFirst().stop();
+                    }
+                })
+                .build(directory));
+        SweepRecord part = running.getFirst().run();
+        assertThat(part.isComplete()).isFalse();
+        assertThat(part.trials()).hasSize(1);
+        assertThat(directory.resolve("best-fedcomuon.yaml")).doesNotExist();
+        Trial first = part.trials().getFirst();
+        Path model = directory.resolve("trials").resolve(first.name()).resolve("model.safetensors");
+        FileTime written = Files.getLastModifiedTime(model);
+
+        SweepRecord all = three().build(directory).run();
+        assertThat(all.isComplete()).isTrue();
+        assertThat(all.trials().getFirst()).isEqualTo(first);
+        assertThat(Files.getLastModifiedTime(model)).isEqualTo(written);
+        assertThat(directory.resolve("best-fedcomuon.yaml")).exists();
+    }
+
+    private static Sweep.Builder three() {
+        return Sweep.of(Preset.load("portfolio"))
+                .changes(Map.of("iterations", "100"))
+                .grid("eta=0.01,0.02,0.03")
+                .parallel(1);
     }
 
     @Test
