@@ -20,7 +20,8 @@ public record PairedSample(List<Long> seeds, List<Double> differences) {
         seeds = List.copyOf(seeds);
         differences = List.copyOf(differences);
         if (seeds.size() != differences.size()) {
-            throw new IllegalArgumentException("%d seeds for %d differences".formatted(seeds.size(), differences.size()));
+            throw new IllegalArgumentException(
+                    "%d seeds for %d differences".formatted(seeds.size(), differences.size()));
         }
         if (!differences.stream().allMatch(Double::isFinite)) {
             throw new IllegalArgumentException("differences that are not finite: %s".formatted(differences));

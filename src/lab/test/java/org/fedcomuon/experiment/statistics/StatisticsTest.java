@@ -27,7 +27,9 @@ class StatisticsTest {
     }
 
     private static PairedSample pairs(Double... differences) {
-        return PairedSample.of(bySeed(List.of(differences)), bySeed(List.of(differences).stream().map(each -> 0.0).toList()));
+        return PairedSample.of(
+                bySeed(List.of(differences)),
+                bySeed(List.of(differences).stream().map(each -> 0.0).toList()));
     }
 
     // np.mean(a), np.std(a, ddof=1)
@@ -102,13 +104,15 @@ class StatisticsTest {
             values[i] = random.nextDouble() - 0.42;
         }
         PairedSample sampled = pairs(values);
-        Significance exact =
-                new PairedSample(sampled.seeds().subList(1, values.length), sampled.differences().subList(1, values.length))
-                        .signFlipTest();
+        Significance exact = new PairedSample(
+                        sampled.seeds().subList(1, values.length),
+                        sampled.differences().subList(1, values.length))
+                .signFlipTest();
         assertThat(sampled.signFlipTest()).isEqualTo(sampled.signFlipTest());
         assertThat(sampled.signFlipTest().greater()).isCloseTo(sampled.tTest().greater(), within(0.01));
         assertThat(exact.greater()).isCloseTo(sampled.tTest().greater(), within(0.05));
-        assertThat(sampled.signFlipTest().greater() + sampled.signFlipTest().less()).isCloseTo(1, within(1e-3));
+        assertThat(sampled.signFlipTest().greater() + sampled.signFlipTest().less())
+                .isCloseTo(1, within(1e-3));
     }
 
     // st.binomtest(9, 12, alternative='greater').pvalue, st.binomtest(9, 12, alternative='less').pvalue
