@@ -8,7 +8,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.TreeSet;
 import org.fedcomuon.experiment.Comparison;
 import org.fedcomuon.experiment.Reproduction;
 import org.fedcomuon.experiment.RowValues;
@@ -16,6 +15,8 @@ import org.fedcomuon.experiment.Verdict;
 import org.fedcomuon.experiment.statistics.Bootstrap;
 import org.fedcomuon.experiment.statistics.Interval;
 import org.fedcomuon.experiment.statistics.Summary;
+import org.fedcomuon.file.MalformedFileException;
+import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JacksonException;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
@@ -86,6 +87,10 @@ record ReproductionFile(String preset, Map<String, String> changes, List<Row> ro
             for (JsonNode row : all.required("rows")) {
                 rows.add(row(row));
             }
+            long labels = rows.stream().map(row -> row.values().label()).distinct().count();
+            if (labels < rows.size()) {
+                throw new IllegalArgumentException("%d rows with %d labels".formatted(rows.size(), labels));
+            }
             return new ReproductionFile(what.preset(), changes, rows);
         } catch (JacksonException e) {
             throw new UsageException(
@@ -94,8 +99,10 @@ record ReproductionFile(String preset, Map<String, String> changes, List<Row> ro
                                     file,
                                     e.getOriginalMessage().lines().findFirst().orElse("no JSON")),
                     e);
+        } catch (IllegalArgumentException e) {
+            throw new UsageException("--from %s: %s".formatted(file, e.getMessage()), e);
         } catch (IOException e) {
-            throw new UsageException("--from %s: %s".formatted(file, "cannot be read"), e);
+            throw new UsageException("--from %s: %s".formatted(file, MalformedFileException.reason(e)), e);
         }
     }
 
@@ -104,25 +111,32 @@ record ReproductionFile(String preset, Map<String, String> changes, List<Row> ro
     }
 
     private static Row row(JsonNode row) {
-        var seeds = new ArrayList<Long>();
-        row.required("seeds").forEach(seed -> seeds.add(seed.longValue()));
-        var diverged = new ArrayList<Long>();
-        row.required("diverged").forEach(seed -> diverged.add(seed.longValue()));
-        var sha256 = new ArrayList<String>();
-        row.required("sha256").forEach(hash -> sha256.add(hash.stringValue()));
+        List<Long> seeds = longs(row.required("seeds"));
         var metrics = new LinkedHashMap<String, Map<Long, Double>>();
-        for (Map.Entry<String, JsonNode> metric : row.required("metrics").properties()) {
+        row.required("metrics").properties().forEach(metric -> {
+            JsonNode values = metric.getValue().required("values");
+            if (values.size() != seeds.size()) {
+                throw new IllegalArgumentException("%d values of %s for %d seeds"
+                        .formatted(values.size(), metric.getKey(), seeds.size()));
+            }
             var bySeed = new TreeMap<Long, Double>();
-            int at = 0;
-            for (JsonNode value : metric.getValue().required("values")) {
-                long seed = row.required("seeds").required(at++).longValue();
-                if (!value.isNull()) {
-                    bySeed.put(seed, value.doubleValue());
+            for (int i = 0; i < seeds.size(); i++) {
+                if (!values.get(i).isNull()) {
+                    bySeed.put(seeds.get(i), values.get(i).doubleValue());
                 }
             }
             metrics.put(metric.getKey(), bySeed);
-        }
-        return new Row(new RowValues(row.required("row").stringValue(), metrics, diverged), seeds, sha256);
+        });
+        var sha256 = new ArrayList<String>();
+        row.required("sha256").forEach(hash -> sha256.add(hash.stringValue()));
+        String label = row.required("row").stringValue();
+        return new Row(new RowValues(label, metrics, longs(row.required("diverged"))), seeds, sha256);
+    }
+
+    private static List<Long> longs(JsonNode array) {
+        var all = new ArrayList<Long>();
+        array.forEach(element -> all.add(element.longValue()));
+        return all;
     }
 
     List<RowValues> values() {
@@ -135,13 +149,6 @@ record ReproductionFile(String preset, Map<String, String> changes, List<Row> ro
                 .filter(metric ->
                         rows.stream().anyMatch(row -> !row.values().of(metric).isEmpty()))
                 .toList();
-    }
-
-    /** Returns the number of different seeds. */
-    int seeds() {
-        var seeds = new TreeSet<Long>();
-        rows.forEach(row -> seeds.addAll(row.seeds()));
-        return seeds.size();
     }
 
     String json(Reproduction what, List<Verdict> verdicts) {
@@ -161,7 +168,7 @@ record ReproductionFile(String preset, Map<String, String> changes, List<Row> ro
         all.put("diverged", row.values().diverged());
         var metrics = new LinkedHashMap<String, Object>();
         for (String metric : metrics()) {
-            var values = new ArrayList<@org.jspecify.annotations.Nullable Double>();
+            var values = new ArrayList<@Nullable Double>();
             row.seeds().forEach(seed -> values.add(row.values().of(metric).get(seed)));
             var one = new LinkedHashMap<String, Object>();
             one.put("values", values);

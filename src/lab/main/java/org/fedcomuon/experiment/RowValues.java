@@ -21,7 +21,12 @@ import org.fedcomuon.experiment.statistics.Summary;
 public record RowValues(String label, Map<String, Map<Long, Double>> metrics, List<Long> diverged) {
     public RowValues {
         var copy = new LinkedHashMap<String, Map<Long, Double>>();
-        metrics.forEach((metric, values) -> copy.put(metric, Collections.unmodifiableMap(new TreeMap<>(values))));
+        metrics.forEach((metric, values) -> {
+            if (!values.values().stream().allMatch(Double::isFinite)) {
+                throw new IllegalArgumentException("values of %s that are not finite: %s".formatted(metric, values));
+            }
+            copy.put(metric, Collections.unmodifiableMap(new TreeMap<>(values)));
+        });
         metrics = Collections.unmodifiableMap(copy);
         diverged = List.copyOf(diverged);
     }

@@ -132,11 +132,11 @@ final class RunFigures {
         static Spread of(List<Plot.Point> points) {
             List<Double> values = points.stream().map(Plot.Point::y).toList();
             double x = points.stream().mapToDouble(Plot.Point::x).average().orElse(Double.NaN);
-            if (!values.stream().allMatch(Double::isFinite)) {
-                return new Spread(x, Double.NaN, Double.NaN, Double.NaN, values.size());
-            }
             double least = Collections.min(values);
             double greatest = Collections.max(values);
+            if (!values.stream().allMatch(Double::isFinite)) {
+                return new Spread(x, least, Double.NaN, greatest, values.size());
+            }
             Summary summary = Summary.of(values);
             Interval band = summary.interval(CONFIDENCE).orElse(new Interval(CONFIDENCE, least, greatest));
             return new Spread(
