@@ -87,7 +87,8 @@ record ReproductionFile(String preset, Map<String, String> changes, List<Row> ro
             for (JsonNode row : all.required("rows")) {
                 rows.add(row(row));
             }
-            long labels = rows.stream().map(row -> row.values().label()).distinct().count();
+            long labels =
+                    rows.stream().map(row -> row.values().label()).distinct().count();
             if (labels < rows.size()) {
                 throw new IllegalArgumentException("%d rows with %d labels".formatted(rows.size(), labels));
             }
@@ -116,8 +117,8 @@ record ReproductionFile(String preset, Map<String, String> changes, List<Row> ro
         row.required("metrics").properties().forEach(metric -> {
             JsonNode values = metric.getValue().required("values");
             if (values.size() != seeds.size()) {
-                throw new IllegalArgumentException("%d values of %s for %d seeds"
-                        .formatted(values.size(), metric.getKey(), seeds.size()));
+                throw new IllegalArgumentException(
+                        "%d values of %s for %d seeds".formatted(values.size(), metric.getKey(), seeds.size()));
             }
             var bySeed = new TreeMap<Long, Double>();
             for (int i = 0; i < seeds.size(); i++) {

@@ -7,6 +7,7 @@ import org.fedcomuon.experiment.statistics.Bootstrap;
 import org.fedcomuon.experiment.statistics.Interval;
 import org.fedcomuon.experiment.statistics.PairedSample;
 import org.fedcomuon.experiment.statistics.Significance;
+import org.fedcomuon.experiment.statistics.Summary;
 
 /**
  * One row beside another, paired by seed.
@@ -88,7 +89,7 @@ public record Comparison(
 
     /** Returns how many standard deviations the mean lead is away from a bound; infinite if there is no spread. */
     double effect(double bound) {
-        double distance = lead.summary().mean() - bound;
-        return distance == 0 ? 0 : distance / lead.summary().deviation();
+        Summary distance = lead.minus(bound).summary();
+        return distance.mean() == 0 ? 0 : distance.mean() / distance.deviation();
     }
 }

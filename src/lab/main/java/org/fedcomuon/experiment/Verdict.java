@@ -169,7 +169,8 @@ public record Verdict(String claim, Answer answer, double p, Claim.Evidence evid
     }
 
     private static String figure(double value) {
-        return String.format(Locale.ROOT, "%.4f", value);
+        String format = value == 0 || Math.abs(value) >= 0.001 ? "%.4f" : "%.1e"; // small leads have digits too
+        return String.format(Locale.ROOT, format, value);
     }
 
     private static String p(double value) {

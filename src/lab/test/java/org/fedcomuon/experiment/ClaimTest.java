@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Stream;
+import org.fedcomuon.experiment.statistics.Significance;
 import org.junit.jupiter.api.Test;
 
 /** The paper's claims are answered where the seeds decide them, and not where they do not. */
@@ -57,7 +58,7 @@ class ClaimTest {
     /** Seeds differ by more than the rows do, and by the same in each: only pairs show the difference. */
     @Test
     void aLeadInEverySeedIsAYes() {
-        Verdict verdict = judge(row("a", plus(0.004, NEAR)), row("b", NEAR), row("c", plus(-0.1, NEAR)));
+        Verdict verdict = judge(row("a", plus(0.004, NEAR)), row("b", NEAR), row("c", 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2));
         assertThat(verdict.answer()).isEqualTo(Verdict.Answer.YES);
         assertThat(verdict.p()).isLessThan(0.001);
         assertThat(verdict.toString())
@@ -197,6 +198,8 @@ class ClaimTest {
         assertThat(judge(claim, row("a", plus(-0.004, NEAR)), near).answer()).isEqualTo(Verdict.Answer.YES);
         assertThat(judge(claim, row("a", plus(0.02, NEAR)), near).answer()).isEqualTo(Verdict.Answer.NO);
         assertThat(judge(claim, row("a", plus(-0.02, NEAR)), near).answer()).isEqualTo(Verdict.Answer.NO);
+        assertThat(judge(claim, row("a", 0.9123, 0.9597), row("b", 0.9023, 0.9497)).evidence().test())
+                .isEqualTo(Significance.NONE); // at the margin, but for rounding
         Verdict undecided = judge(claim, row("a", 0.90, 0.92, 0.91), row("b", 0.91, 0.90, 0.92));
         assertThat(undecided.answer()).isEqualTo(Verdict.Answer.NOT_DECIDED);
         assertThat(undecided.seeds()).isPresent();
