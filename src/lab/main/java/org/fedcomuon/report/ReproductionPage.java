@@ -129,19 +129,26 @@ public final class ReproductionPage {
 
     private static String cell(Metric metric, RowValues row) {
         return row.summary(metric.key())
-                .map(summary -> Markup.escape(mean(metric, summary))
-                        + summary.interval(Comparison.CONFIDENCE)
-                                .map(interval -> "<small>%s</small>".formatted(Markup.escape(ends(metric, interval))))
-                                .orElse(""))
-                .orElse(
-                        row.diverged().isEmpty()
-                                ? "–"
-                                : "diverged with %d".formatted(row.diverged().size()));
+                .map(summary -> Markup.escape(mean(metric, summary)) + interval(metric, summary))
+                .orElse(row.diverged().isEmpty()
+                        ? "–"
+                        : "diverged with %d".formatted(row.diverged().size()));
+    }
+
+    /** Returns the interval of a metric that rows are compared by; costs are not. */
+    private static String interval(Metric metric, Summary summary) {
+        return metric.better() == Metric.Better.NEITHER
+                ? ""
+                : summary.interval(Comparison.CONFIDENCE)
+                        .map(interval -> "<small>%s</small>".formatted(Markup.escape(ends(metric, interval))))
+                        .orElse("");
     }
 
     private static String mean(Metric metric, Summary summary) {
         String mean = metric.text(summary.mean());
-        return summary.count() == 1 ? mean : "%s ± %s".formatted(mean, metric.text(summary.deviation()));
+        return summary.count() == 1 || summary.deviation() == 0
+                ? mean
+                : "%s ± %s".formatted(mean, metric.text(summary.deviation()));
     }
 
     private static String ends(Metric metric, Interval interval) {
