@@ -130,9 +130,10 @@ public final class ReproductionPage {
     private static String cell(Metric metric, RowValues row) {
         return row.summary(metric.key())
                 .map(summary -> Markup.escape(mean(metric, summary)) + interval(metric, summary))
-                .orElse(row.diverged().isEmpty()
-                        ? "–"
-                        : "diverged with %d".formatted(row.diverged().size()));
+                .orElse(
+                        row.diverged().isEmpty()
+                                ? "–"
+                                : "diverged with %d".formatted(row.diverged().size()));
     }
 
     /** Returns the interval of a metric that rows are compared by; costs are not. */

@@ -58,7 +58,8 @@ class ClaimTest {
     /** Seeds differ by more than the rows do, and by the same in each: only pairs show the difference. */
     @Test
     void aLeadInEverySeedIsAYes() {
-        Verdict verdict = judge(row("a", plus(0.004, NEAR)), row("b", NEAR), row("c", 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2));
+        Verdict verdict =
+                judge(row("a", plus(0.004, NEAR)), row("b", NEAR), row("c", 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2));
         assertThat(verdict.answer()).isEqualTo(Verdict.Answer.YES);
         assertThat(verdict.p()).isLessThan(0.001);
         assertThat(verdict.toString())
@@ -198,7 +199,9 @@ class ClaimTest {
         assertThat(judge(claim, row("a", plus(-0.004, NEAR)), near).answer()).isEqualTo(Verdict.Answer.YES);
         assertThat(judge(claim, row("a", plus(0.02, NEAR)), near).answer()).isEqualTo(Verdict.Answer.NO);
         assertThat(judge(claim, row("a", plus(-0.02, NEAR)), near).answer()).isEqualTo(Verdict.Answer.NO);
-        assertThat(judge(claim, row("a", 0.8321, 0.9597), row("b", 0.8221, 0.9497)).evidence().test())
+        assertThat(judge(claim, row("a", 0.8321, 0.9597), row("b", 0.8221, 0.9497))
+                        .evidence()
+                        .test())
                 .isEqualTo(Significance.NONE); // at the margin, but for rounding
         Verdict undecided = judge(claim, row("a", 0.90, 0.92, 0.91), row("b", 0.91, 0.90, 0.92));
         assertThat(undecided.answer()).isEqualTo(Verdict.Answer.NOT_DECIDED);
