@@ -148,7 +148,7 @@ final class CompareCommand implements Callable<Integer> {
                 OptionalLong.empty(),
                 Optional.empty(),
                 new Version().getVersion()[0]);
-        new ReproduceTraining(Reproduction.ORTHOGONALIZERS.changed(changes), print).run(out, seeds, options);
+        new ReproduceTraining(Reproduction.ORTHOGONALIZERS.changed(changes), print).run(out, seeds, options, 1);
     }
 
     private static Compare.Shape shape(String text) {

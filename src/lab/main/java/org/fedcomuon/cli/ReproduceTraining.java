@@ -26,11 +26,13 @@ final class ReproduceTraining {
         this.print = print;
     }
 
-    void run(Path directory, int seeds, Training.Options options) throws IOException, InterruptedException {
+    void run(Path directory, int seeds, Training.Options options, int parallel)
+            throws IOException, InterruptedException {
         List<Reproduction.Outcome> outcomes = what.run(
                 directory,
                 LongStream.range(FIRST_SEED, FIRST_SEED + seeds).boxed().toList(),
                 options,
+                parallel,
                 line -> {
                     print.println(line);
                     print.flush();

@@ -6,11 +6,15 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.fedcomuon.method.ClientFaultException;
@@ -127,33 +131,80 @@ public record Reproduction(
      *
      * @param directory in which each run has its own directory
      * @param options where and how to run; whether a run is resumed is decided here
+     * @param parallel the number of runs at a time, which share the threads and the memory; it changes no result
      * @param progress receives one line per run
-     * @throws InterruptedException when interrupted; the current run can be resumed
+     * @throws InterruptedException when interrupted; the runs under way can be resumed
      */
-    public List<Outcome> run(Path directory, List<Long> seeds, Training.Options options, Consumer<String> progress)
+    public List<Outcome> run(
+            Path directory, List<Long> seeds, Training.Options options, int parallel, Consumer<String> progress)
             throws IOException, InterruptedException {
-        var said = new HashSet<String>();
-        Consumer<String> notes = note -> { // notes that are the same for every run are shown once
-            if (said.add(note)) {
-                progress.accept(note);
+        Consumer<String> lines = line -> {
+            synchronized (progress) {
+                progress.accept(line);
             }
         };
-        var outcomes = new ArrayList<Outcome>();
-        for (Row row : rows) {
-            var runs = new LinkedHashMap<Long, RunRecord>();
-            for (long seed : seeds) {
-                var all = new LinkedHashMap<>(row.changes());
-                all.putAll(changes);
-                all.put("seed", Long.toString(seed));
-                Configuration configuration = Configuration.of(Preset.load(preset), all);
-                Path out = directory.resolve("%s-%d".formatted(row.label().replaceAll("[^A-Za-z0-9-]+", "-"), seed));
-                progress.accept(
-                        "%s, seed %d: %s".formatted(row.label(), seed, train(configuration, options, out, notes)));
-                runs.put(seed, RunRecord.read(out));
+        Set<String> said = ConcurrentHashMap.newKeySet();
+        Consumer<String> notes = note -> { // notes that are the same for every run are shown once
+            if (said.add(note)) {
+                lines.accept(note);
             }
-            outcomes.add(new Outcome(row.label(), runs, row.panel()));
+        };
+        Training.Options share = options.share(parallel);
+        var outcomes = new ArrayList<Outcome>();
+        try (var pool = Executors.newFixedThreadPool(parallel)) {
+            try {
+                var started = new LinkedHashMap<Row, Map<Long, Future<RunRecord>>>();
+                for (Row row : rows) {
+                    var runs = new LinkedHashMap<Long, Future<RunRecord>>();
+                    for (long seed : seeds) {
+                        runs.put(seed, pool.submit(() -> run(row, seed, directory, share, lines, notes)));
+                    }
+                    started.put(row, runs);
+                }
+                for (var row : started.entrySet()) {
+                    var runs = new LinkedHashMap<Long, RunRecord>();
+                    for (var run : row.getValue().entrySet()) {
+                        runs.put(run.getKey(), get(run.getValue()));
+                    }
+                    outcomes.add(
+                            new Outcome(row.getKey().label(), runs, row.getKey().panel()));
+                }
+            } finally {
+                pool.shutdownNow(); // after a failure, the other runs end too
+            }
         }
         return outcomes;
+    }
+
+    private RunRecord run(
+            Row row,
+            long seed,
+            Path directory,
+            Training.Options options,
+            Consumer<String> progress,
+            Consumer<String> notes)
+            throws IOException, InterruptedException {
+        var all = new LinkedHashMap<>(row.changes());
+        all.putAll(changes);
+        all.put("seed", Long.toString(seed));
+        Configuration configuration = Configuration.of(Preset.load(preset), all);
+        Path out = directory.resolve("%s-%d".formatted(row.label().replaceAll("[^A-Za-z0-9-]+", "-"), seed));
+        progress.accept("%s, seed %d: %s".formatted(row.label(), seed, train(configuration, options, out, notes)));
+        return RunRecord.read(out);
+    }
+
+    private static RunRecord get(Future<RunRecord> run) throws IOException, InterruptedException {
+        try {
+            return run.get();
+        } catch (ExecutionException e) {
+            switch (e.getCause()) {
+                case IOException cause -> throw cause;
+                case InterruptedException cause -> throw cause;
+                case RuntimeException cause -> throw cause;
+                case Error cause -> throw cause;
+                case null, default -> throw new IllegalStateException(e);
+            }
+        }
     }
 
     private static String train(Configuration configuration, Training.Options options, Path out, Consumer<String> notes)

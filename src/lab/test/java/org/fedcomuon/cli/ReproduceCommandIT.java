@@ -11,6 +11,7 @@ import java.util.List;
 import org.fedcomuon.experiment.Rates;
 import org.fedcomuon.experiment.RatesReport;
 import org.fedcomuon.testing.Repository;
+import org.fedcomuon.testing.Slow;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -261,6 +262,7 @@ class ReproduceCommandIT {
         assertRefused(fromFile("auc", file, true), "the settings of the preset", "iterations=60");
         assertRefused(run(0, "auc", "--from", file, "--seeds", 2), "--seeds", "--from");
         assertRefused(run(0, "rates", "--from", file), "--from", "rates");
+        assertRefused(run(0, "auc", "--parallel", "0"), "--parallel 0", "cores");
     }
 
     private static String row(String seeds, String values) {
@@ -268,5 +270,41 @@ class ReproduceCommandIT {
                 {"figure": "auc", "changes": {}, "rows": [
                   {"row": "a", "seeds": %s, "diverged": [], "sha256": [], "metrics": {"test_auc": {"values": %s}}}]}
                 """.formatted(seeds, values);
+    }
+
+    /** Seeds can be added later, and runs side by side leave the same weights. */
+    @Test
+    @Slow
+    void runsThatExistAreKept() throws Exception {
+        String[] figure = {"robust-mnist", "--quick", "--methods", "fedavg,fedcomuon"};
+        CommandRun two = train(temporary.resolve("two"), figure, "--seeds", "2", "--parallel", "2");
+        assertThat(two.out()).contains("fedcomuon, seed 43: test accuracy").doesNotContain("seed 44");
+        CommandRun three = train(temporary.resolve("two"), figure, "--seeds", "3");
+        assertThat(three.out().lines().filter(line -> line.endsWith(": exists already")))
+                .hasSize(4);
+        assertThat(three.out()).contains("fedcomuon, seed 44: test accuracy", "| fedavg | 3 |");
+        train(temporary.resolve("one"), figure, "--seeds", "2");
+        for (String run : List.of("fedavg-42", "fedavg-43", "fedcomuon-42", "fedcomuon-43")) {
+            assertThat(sha256(temporary.resolve("two").resolve(run)))
+                    .isEqualTo(sha256(temporary.resolve("one").resolve(run)));
+        }
+    }
+
+    private static CommandRun train(Path out, String[] figure, String... more) {
+        var arguments = new ArrayList<Object>(List.of("reproduce"));
+        arguments.addAll(List.of(figure));
+        arguments.addAll(List.of(more));
+        arguments.addAll(List.of("--out", out.toString()));
+        CommandRun result =
+                CommandRun.of(arguments.stream().map(Object::toString).toArray());
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        return result;
+    }
+
+    private static String sha256(Path run) throws IOException {
+        return JsonMapper.shared()
+                .readTree(Files.readString(run.resolve("summary.json")))
+                .get("sha256")
+                .asString();
     }
 }
