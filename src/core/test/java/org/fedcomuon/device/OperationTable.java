@@ -343,7 +343,7 @@ final class OperationTable {
                     x.copyIn(0, values);
                     Batch y = operands.normal("y", clients, n);
                     ((NativeDevice) device).narrow(x.at((NativeDevice) device, 0), y);
-                    return eachIsNear(y, k -> Arrays.copyOfRange(values, k * n, (k + 1) * n), Math.ulp(1.0f) / 2);
+                    return eachIsNear(y, k -> Arrays.copyOfRange(values, k * n, (k + 1) * n), bound(1));
                 }),
                 new Operation("keep_directions", 0, OperationTable::keepDirections),
                 new Operation("inverse_roots", 0, OperationTable::inverseRoots),

@@ -61,7 +61,7 @@ class ExactGpuIT {
     void theHostWaitsForNothingAndBatchesHaveOneSize() throws Exception {
         for (int clients : new int[] {1, 10, 16, 17}) {
             Trace trace = stepOf(clients, 8, 12);
-            assertThat(trace.waits()).as("%d clients", clients).isEmpty();
+            assertThat(trace.waits(2)).as("%d clients", clients).isEmpty();
             assertThat(eigenvectors(trace))
                     .as("%d clients", clients)
                     .hasSize(clients > 16 ? 2 : 1)
