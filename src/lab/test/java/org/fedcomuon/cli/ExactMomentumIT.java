@@ -154,7 +154,6 @@ class ExactMomentumIT {
                     if (name.equals("fc2")) { // rows of the gradient of a softmax sum to zero
                         assertThat(plan.kept()).containsExactly(9);
                     }
-                    System.out.printf("%s kept %s of %d, above 1e-6 %d, error %.1e%n", name, plan.kept(), place.rows(), Reference.count(reference.values(), 1e-6), reference.error(place, m.toFloats(0, size)));
                 }
             }
         }
