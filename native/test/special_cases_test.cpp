@@ -810,8 +810,8 @@ TEST(eigenvectors_that_did_not_converge_are_told_with_their_client) {
 // and the first direction is missing.
 TEST(inverse_roots_of_nearly_diagonal_matrices) {
     constexpr double kBeside = 1e-5;
-    for (const int64_t n : {1, 2, 7, 63, 300}) {
-        for (const int64_t clients : {1, 3}) {
+    for (const int64_t n : {1, 2, 7, 63, 260}) {
+        for (const int64_t clients : {1, 2}) {
             Device device(2);
             Doubles gram(1, clients * n * n, 1);
             Random random(static_cast<uint64_t>(n));
@@ -835,7 +835,16 @@ TEST(inverse_roots_of_nearly_diagonal_matrices) {
             const auto at = [n](const std::vector<double> &of, int64_t k, int64_t i, int64_t j) {
                 return of[place((k * n + std::min(i, j)) * n + std::max(i, j))];
             };
+            const int64_t first = n > 2 ? 1 : 0;
             for (int64_t k = 0; k < clients; ++k) {
+                std::vector<double> product(place(n * n));  // G R
+                for (int64_t i = first; i < n; ++i) {
+                    for (int64_t j = first; j < n; ++j) {
+                        double sum = 0.0;
+                        for (int64_t p = first; p < n; ++p) sum += at(all, k, i, p) * at(roots, k, p, j);
+                        product[place(i * n + j)] = sum;
+                    }
+                }
                 for (int64_t i = 0; i < n; ++i) {
                     for (int64_t j = 0; j < i; ++j) {
                         CHECK(std::isnan(roots[place((k * n + i) * n + j)]), "the other triangle was written");
@@ -845,13 +854,8 @@ TEST(inverse_roots_of_nearly_diagonal_matrices) {
                         continue;
                     }
                     for (int64_t j = i; j < n; ++j) {
-                        // R G R, in units of the scales
                         double sum = 0.0;
-                        for (int64_t p = n > 2 ? 1 : 0; p < n; ++p) {
-                            double inner = 0.0;
-                            for (int64_t q = n > 2 ? 1 : 0; q < n; ++q) inner += at(all, k, p, q) * at(roots, k, q, j);
-                            sum += at(roots, k, i, p) * inner;
-                        }
+                        for (int64_t p = first; p < n; ++p) sum += at(roots, k, i, p) * product[place(p * n + j)];
                         const double wanted = i == j ? 1.0 : 0.0;
                         CHECK(std::fabs(sum - wanted) < 20.0 * kBeside * kBeside * static_cast<double>(n),
                               "n %ld, (%ld, %ld): off by %g", long(n), long(i), long(j), sum - wanted);

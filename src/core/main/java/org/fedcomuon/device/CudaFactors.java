@@ -13,13 +13,14 @@ import org.fedcomuon.internal.vendor.CusolverCall;
  * Orthogonal factors on a GPU from the eigenvectors of Gram matrices: what {@link GramFactors} computes on a CPU, by
  * cuBLAS and cuSOLVER in double precision on the device's stream.
  *
- * <p>The host waits for nothing that is computed here. What did not converge is found by a kernel, which holds back what
- * follows, as NaN does, and the numbers of kept directions stay on the device. Every matrix goes the way of those that
- * are ill-conditioned, because which ones are is known to the device only.
+ * <p>The host waits for nothing that is computed here. What did not converge is found by a kernel, which holds back
+ * what follows, as NaN does, and the numbers of kept directions stay on the device. Every matrix goes the way of those
+ * that are ill-conditioned, because which ones are is known to the device only.
  *
  * <p>Nothing says that cuSOLVER computes a matrix in the same way in a batch of any size. Batches therefore have a size
- * that depends on the side of the matrices alone, and are filled up with zero matrices, so that results do not depend on
- * how many clients share the device; {@code -Dfedcomuon.cuda.deterministic=false} gives that up for one batch of all.
+ * that depends on the side of the matrices alone, and are filled up with zero matrices, so that results do not depend
+ * on how many clients share the device; {@code -Dfedcomuon.cuda.deterministic=false} gives that up for one batch of
+ * all.
  *
  * <p>Not thread-safe; confined to the device thread.
  */
@@ -74,9 +75,7 @@ final class CudaFactors implements AutoCloseable {
             this.cols = cols;
             n = Math.min(rows, cols);
             long square = (long) n * n;
-            batch = together
-                    ? Math.max(1, count)
-                    : (int) Math.clamp(BATCH_ELEMENTS / Math.max(1, square), 1, MOST);
+            batch = together ? Math.max(1, count) : Math.clamp(BATCH_ELEMENTS / Math.max(1, square), 1, MOST);
             slots = Math.ceilDiv(count, batch) * batch;
             gram = count * size();
             values = gram + slots * square;
@@ -154,8 +153,8 @@ final class CudaFactors implements AutoCloseable {
     }
 
     /**
-     * Replaces the Gram matrices of a batch by their eigenvectors, one in a row. The library is done with its workspace on
-     * the host when it returns, so that the next call may have it.
+     * Replaces the Gram matrices of a batch by their eigenvectors, one in a row. The library is done with its workspace
+     * on the host when it returns, so that the next call may have it.
      */
     private void eigenvectors(Places places, Buffer doubles, int first) {
         device.stream(); // makes the device current, as the handle needs it

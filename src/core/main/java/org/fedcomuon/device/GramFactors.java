@@ -16,10 +16,10 @@ import org.fedcomuon.internal.bindings.openblas.OpenBlasNative;
  *
  * <p>With the short side n, {@code G = A A^T} is the sum of exact products of floats in double precision. From its
  * eigenvectors V, one in a row, and eigenvalues w follows {@code V^T w^-1/2 V A}. Rounding in G is relative to its
- * largest eigenvalue, so small directions are only roughly right. Where there are any, A is rotated into {@code B = V A},
- * whose rows are as good as orthogonal, each with its own scale and with the digits that belong to it. In {@code B B^T}
- * nothing large hides what is small, so its inverse root S, to first order in what is beside the diagonal, has twice as
- * many digits as V, and the factor is {@code V^T S B}.
+ * largest eigenvalue, so small directions are only roughly right. Where there are any, A is rotated into {@code B = V
+ * A}, whose rows are as good as orthogonal, each with its own scale and with the digits that belong to it. In {@code B
+ * B^T} nothing large hides what is small, so its inverse root S, to first order in what is beside the diagonal, has
+ * twice as many digits as V, and the factor is {@code V^T S B}.
  *
  * <p>Not thread-safe; confined to the device thread.
  */
@@ -241,8 +241,7 @@ final class GramFactors implements AutoCloseable {
     }
 
     /** Computes {@code out = S X}, or X S where X is tall. */
-    private static void apply(
-            boolean wide, int rows, int cols, MemorySegment s, MemorySegment x, MemorySegment out) {
+    private static void apply(boolean wide, int rows, int cols, MemorySegment s, MemorySegment x, MemorySegment out) {
         OpenBlasNative.cblas_dsymm(
                 ORDER,
                 wide ? OpenBlasNative.CblasLeft() : OpenBlasNative.CblasRight(),
@@ -311,8 +310,7 @@ final class GramFactors implements AutoCloseable {
             c.setAtIndex(ValueLayout.JAVA_DOUBLE, row + i, 1 / roots[i]);
             for (int j = i + 1; j < n; j++) {
                 double here = c.getAtIndex(ValueLayout.JAVA_DOUBLE, row + j);
-                c.setAtIndex(
-                        ValueLayout.JAVA_DOUBLE, row + j, -here / (roots[i] * roots[j] * (roots[i] + roots[j])));
+                c.setAtIndex(ValueLayout.JAVA_DOUBLE, row + j, -here / (roots[i] * roots[j] * (roots[i] + roots[j])));
             }
         }
     }

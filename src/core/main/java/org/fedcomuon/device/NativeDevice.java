@@ -919,8 +919,7 @@ final class NativeDevice implements Device, StreamTriad {
 
     /** Replaces nearly diagonal matrices, n x n and on this device, by their inverse roots: the upper triangles. */
     void inverseRoots(int count, int n, MemorySegment gram) {
-        calls.check(
-                FedComuonNative.fcm_inverse_roots(context(), count, n, gram, calls.error()), "fcm_inverse_roots");
+        calls.check(FedComuonNative.fcm_inverse_roots(context(), count, n, gram, calls.error()), "fcm_inverse_roots");
     }
 
     @Override

@@ -32,8 +32,8 @@ public interface Solver {
     String routine(int rows, int cols);
 
     /**
-     * Returns why {@link #orthogonalFactors} cannot be called: an obstacle such as a library that is too old; empty when
-     * it can.
+     * Returns why {@link #orthogonalFactors} cannot be called: an obstacle such as a library that is too old; empty
+     * when it can.
      */
     Optional<String> factorObstacle();
 

@@ -75,8 +75,8 @@ public record Exact(double tolerance) implements Orthogonalizer {
         Factors(Device device, int count, int rows, int cols, ScaleRule scale, double tolerance) {
             super(device, count, rows, cols, ElementType.FLOAT32, scale);
             this.tolerance = tolerance;
-            workspace = buffer(
-                    "eigenvectors", ElementType.FLOAT64, device.solver().factorWorkspace(count, rows, cols));
+            workspace =
+                    buffer("eigenvectors", ElementType.FLOAT64, device.solver().factorWorkspace(count, rows, cols));
             result = buffer("U V^T", count * size());
             kept = buffer("kept directions", ElementType.INT64, count);
         }
@@ -93,7 +93,9 @@ public record Exact(double tolerance) implements Orthogonalizer {
         /** The counts are on the device, which has to be waited for. */
         @Override
         public List<Integer> kept() {
-            return Arrays.stream(kept.toLongs(0, last)).mapToObj(Math::toIntExact).toList();
+            return Arrays.stream(kept.toLongs(0, last))
+                    .mapToObj(Math::toIntExact)
+                    .toList();
         }
 
         @Override

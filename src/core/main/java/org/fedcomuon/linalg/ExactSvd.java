@@ -49,8 +49,7 @@ public record ExactSvd() implements Orthogonalizer {
         private final List<Integer> kept = new ArrayList<>();
         private final String reason;
 
-        Decomposition(
-                Device device, int count, int rows, int cols, ElementType type, ScaleRule scale, String reason) {
+        Decomposition(Device device, int count, int rows, int cols, ElementType type, ScaleRule scale, String reason) {
             super(device, count, rows, cols, type, scale);
             this.reason = reason;
             work = buffer("M", count * size());

@@ -69,8 +69,7 @@ final class JCudaProgram {
                     .svd(new MatrixBatch(small.buffer(), small.offset(), 2, 12, 4, 3, 3, 1), s.batch(2, 3), u, vt);
             System.out.println("together " + Arrays.toString(s.toDoubles(0, 6))
                     + Arrays.toString(u.buffer().toDoubles(0, 24)));
-            try (Orthogonalizer.Plan plan =
-                    new Exact().plan(device, 2, 4, 3, ElementType.FLOAT32, ScaleRule.NONE)) {
+            try (Orthogonalizer.Plan plan = new Exact().plan(device, 2, 4, 3, ElementType.FLOAT32, ScaleRule.NONE)) {
                 System.out.println("path: " + plan.path());
                 Batch m = operands.normal("M", 2, 12);
                 plan.orthogonalize(m, m);

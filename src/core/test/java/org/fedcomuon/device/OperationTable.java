@@ -632,8 +632,7 @@ final class OperationTable {
                         .toArray());
         double[] before = normals(operands, clients * side * side);
         vectors.copyIn(0, before);
-        on.keepDirections(
-                clients, side, 1e-7, info.at(on, 0), values.at(on, 0), vectors.at(on, 0), kept.at(on, 0));
+        on.keepDirections(clients, side, 1e-7, info.at(on, 0), values.at(on, 0), vectors.at(on, 0), kept.at(on, 0));
         return () -> {
             double[] after = vectors.toDoubles(0, before.length);
             for (int i = 0; i < after.length; i++) {

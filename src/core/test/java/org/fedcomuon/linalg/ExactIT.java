@@ -133,7 +133,9 @@ class ExactIT {
         assertIsTheFactor(120, 256, 3e6, matrix, bySvd(120, 256, matrix));
     }
 
-    /** And of its transpose. Singular vectors come from factors of normal matrices: {@link Spectrum} would take long. */
+    /**
+     * And of its transpose. Singular vectors come from factors of normal matrices: {@link Spectrum} would take long.
+     */
     @Slow
     @ParameterizedTest
     @CsvSource({"768,768", "768,3072"})
@@ -217,14 +219,15 @@ class ExactIT {
         float[] matrix = random(5 * 8, 4);
         try (Device device = TestDevices.open(name);
                 Buffer m = device.allocate("M", ElementType.FLOAT32, 3 * 40);
-                Orthogonalizer.Plan plan =
-                        new Exact().plan(device, 3, 5, 8, ElementType.FLOAT32, ScaleRule.NONE)) {
+                Orthogonalizer.Plan plan = new Exact().plan(device, 3, 5, 8, ElementType.FLOAT32, ScaleRule.NONE)) {
             assertThat(plan.kept()).isEmpty();
             m.copyIn(0, matrix);
             m.copyIn(40, matrix);
             plan.orthogonalize(m.batch(2, 40), m.batch(2, 40));
             assertThat(plan.kept()).containsExactly(5, 5);
-            assertThat(m.toFloats(0, 40)).isEqualTo(m.toFloats(40, 40)).isEqualTo(exact(5, 8, matrix).all());
+            assertThat(m.toFloats(0, 40))
+                    .isEqualTo(m.toFloats(40, 40))
+                    .isEqualTo(exact(5, 8, matrix).all());
             assertThat(m.toFloats(80, 40)).containsOnly(0);
             plan.orthogonalize(m.batch(3, 40), m.batch(3, 40));
             assertThat(plan.kept()).containsExactly(5, 5, 0);
@@ -320,12 +323,13 @@ class ExactIT {
         List<float[]> matrices = List.of(full, one, new float[54], half, full);
         for (int k = 0; k < 5; k++) {
             float[] factor = Arrays.copyOfRange(factors.all(), 54 * k, 54 * (k + 1));
-            assertThat(error(factor, bySvd(6, 9, matrices.get(k)))).as("matrix %d", k).isLessThan(MOST);
+            assertThat(error(factor, bySvd(6, 9, matrices.get(k))))
+                    .as("matrix %d", k)
+                    .isLessThan(MOST);
         }
         try (Device device = TestDevices.open(name);
                 Buffer m = device.allocate("M", ElementType.FLOAT32, 54);
-                Orthogonalizer.Plan plan =
-                        new Exact(0.3).plan(device, 1, 6, 9, ElementType.FLOAT32, ScaleRule.NONE)) {
+                Orthogonalizer.Plan plan = new Exact(0.3).plan(device, 1, 6, 9, ElementType.FLOAT32, ScaleRule.NONE)) {
             m.copyIn(0, half);
             plan.orthogonalize(m.batch(1, 54), m.batch(1, 54));
             assertThat(plan.kept()).containsExactly(2);
@@ -355,8 +359,7 @@ class ExactIT {
         try (Device device = TestDevices.open(name);
                 Buffer m = device.allocate("M", ElementType.FLOAT32, 40);
                 Buffer w = device.allocate("W", ElementType.FLOAT32, 40);
-                Orthogonalizer.Plan plan =
-                        new Exact().plan(device, 2, 4, 5, ElementType.FLOAT32, ScaleRule.NONE)) {
+                Orthogonalizer.Plan plan = new Exact().plan(device, 2, 4, 5, ElementType.FLOAT32, ScaleRule.NONE)) {
             w.fill(3);
             for (float bad : new float[] {Float.NaN, Float.NEGATIVE_INFINITY}) {
                 m.copyIn(0, random(40, 3));
@@ -382,8 +385,7 @@ class ExactIT {
     void ofDoublesItIsTheSvd() {
         assumeTrue(name.startsWith("cpu"), "doubles are for reference work");
         try (Device device = TestDevices.open(name);
-                Orthogonalizer.Plan plan =
-                        new Exact().plan(device, 1, 4, 5, ElementType.FLOAT64, ScaleRule.NONE)) {
+                Orthogonalizer.Plan plan = new Exact().plan(device, 1, 4, 5, ElementType.FLOAT64, ScaleRule.NONE)) {
             assertThat(plan.path()).isEqualTo("gesdd, because matrices are of doubles");
         }
     }

@@ -47,8 +47,16 @@ class ExactMomentumIT {
     private float[] momentum() throws IOException {
         Path out = temporary.resolve("run");
         CommandRun run = CommandRun.of(
-                "train", "mnist-robust", "--iterations", "12", "--set", "largest=200", "--set", "evaluateEvery=12",
-                "--out", out.toString());
+                "train",
+                "mnist-robust",
+                "--iterations",
+                "12",
+                "--set",
+                "largest=200",
+                "--set",
+                "evaluateEvery=12",
+                "--out",
+                out.toString());
         assertThat(run.exitCode()).as(run.err()).isZero();
         try (Stream<Path> files = Files.list(out.resolve("checkpoints"))) {
             Path newest = files.filter(file -> file.toString().endsWith(".safetensors"))

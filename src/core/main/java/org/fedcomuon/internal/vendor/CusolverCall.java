@@ -120,8 +120,8 @@ public sealed interface CusolverCall {
     }
 
     /**
-     * Eigenvectors, in place of A, and eigenvalues, ascending, of {@code batch} symmetric matrices without gaps; of each
-     * the triangle below the diagonal is read.
+     * Eigenvectors, in place of A, and eigenvalues, ascending, of {@code batch} symmetric matrices without gaps; of
+     * each the triangle below the diagonal is read.
      */
     record SyevBatched(boolean wide, int n, MemorySegment a, MemorySegment w, int batch) implements CusolverCall {
         @Override

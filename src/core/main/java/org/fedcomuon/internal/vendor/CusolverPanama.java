@@ -228,11 +228,10 @@ final class CusolverPanama implements CusolverBinding {
                                 host);
             }
         });
-        boolean inBytes =
-                switch (call) {
-                    case CusolverCall.Gesvdp _, CusolverCall.SyevBatched _, CusolverCall.Polar _ -> true;
-                    case CusolverCall.Gesvd _, CusolverCall.Gesvdj _, CusolverCall.GesvdjBatched _ -> false;
-                };
+        boolean inBytes = switch (call) {
+            case CusolverCall.Gesvdp _, CusolverCall.SyevBatched _, CusolverCall.Polar _ -> true;
+            case CusolverCall.Gesvd _, CusolverCall.Gesvdj _, CusolverCall.GesvdjBatched _ -> false;
+        };
         bytes[0] = inBytes ? answer.get(ValueLayout.JAVA_LONG, 0) : answer.get(ValueLayout.JAVA_INT, 0) * element;
         bytes[1] = answer.get(ValueLayout.JAVA_LONG, Long.BYTES);
         return status;

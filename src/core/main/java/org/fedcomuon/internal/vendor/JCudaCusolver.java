@@ -117,7 +117,8 @@ final class JCudaCusolver implements CusolverBinding {
                         elements,
                         jacobi,
                         c.batch());
-            case CusolverCall.Gesvdp _, CusolverCall.SyevBatched _, CusolverCall.Polar _ -> CusolverNative.CUSOLVER_STATUS_NOT_SUPPORTED();
+            case CusolverCall.Gesvdp _, CusolverCall.SyevBatched _, CusolverCall.Polar _ ->
+                CusolverNative.CUSOLVER_STATUS_NOT_SUPPORTED();
         };
         bytes[0] = (long) elements[0] * (call.wide() ? Double.BYTES : Float.BYTES);
         bytes[1] = 0;
@@ -225,7 +226,8 @@ final class JCudaCusolver implements CusolverBinding {
                         answer,
                         jacobi,
                         c.batch());
-            case CusolverCall.Gesvdp _, CusolverCall.SyevBatched _, CusolverCall.Polar _ -> CusolverNative.CUSOLVER_STATUS_NOT_SUPPORTED();
+            case CusolverCall.Gesvdp _, CusolverCall.SyevBatched _, CusolverCall.Polar _ ->
+                CusolverNative.CUSOLVER_STATUS_NOT_SUPPORTED();
         };
     }
 
