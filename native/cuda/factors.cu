@@ -66,8 +66,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
 }
 
-// A block serves a row, right of the diagonal, which all of them read.
-extern "C" __global__ void __launch_bounds__(kThreads)
+// A block serves a row, right of the diagonal, which all of them read. At least three blocks per multiprocessor: otherwise the
+// compiler limits registers for more blocks and spills.
+extern "C" __global__ void __launch_bounds__(kThreads, 3)
     fcm_k_inverse_roots(int64_t clients, int64_t n, double *gram, const fcm::Status *status) {
     if (fcm::stopped(status)) return;
     for (int64_t task = blockIdx.x; task < clients * n; task += gridDim.x) {

@@ -1670,8 +1670,9 @@ TEST(directions_and_inverse_roots_as_on_the_cpu) {
             Random random(static_cast<uint64_t>(n));
             Doubles values(1, clients * n, {1, 0}), vectors(1, clients * n * n, {1, 0}), kept(1, clients, {1, 0});
             vectors.fill(random);
-            for (int64_t i = 0; i < clients * n; ++i) {
-                values[0][i] = std::pow(10.0, 30.0 * (static_cast<double>(i % n) / static_cast<double>(n)) - 40.0);
+            for (int64_t i = 0; i < clients * n; ++i) {  // over 30, 15 and 10 decades: clients keep different numbers
+                const double decades = 30.0 / static_cast<double>(1 + i / n);
+                values[0][i] = std::pow(10.0, decades * (static_cast<double>(i % n) / static_cast<double>(n)) - 40.0);
             }
             for (const int32_t answer : {0, 5}) {
                 Floats info(1, clients, {1, 0});

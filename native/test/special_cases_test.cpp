@@ -711,7 +711,7 @@ TEST(one_vector_for_all_is_searched_once) {
 
 namespace {
 
-// Eigenvalues that ascend over forty decades, the first ones not positive, and vectors of any numbers.
+// Eigenvalues that ascend over forty decades and fewer, the first ones not positive, and vectors of any numbers.
 struct Eigen {
     Eigen(int64_t clients, int64_t side)
         : n(side), info(1, clients, 1), values(1, clients * side, 1), vectors(1, clients * side * side, 1), kept(1, clients) {
@@ -720,7 +720,7 @@ struct Eigen {
         for (int64_t k = 0; k < clients; ++k) {
             for (int64_t i = 0; i < side; ++i) {
                 const double part = side == 1 ? 1.0 : static_cast<double>(i) / static_cast<double>(side - 1);
-                const double value = std::pow(10.0, 40.0 * part - 20.0) * (1.0 + static_cast<double>(k));
+                const double value = std::pow(10.0, 40.0 * part / (1.0 + static_cast<double>(k)) - 20.0);
                 all[place(k * side + i)] = side > 2 && i == 0 ? -1e-30 : side > 3 && i == 1 ? 0.0 : value;
             }
         }
