@@ -243,8 +243,7 @@ public record Coefficients(String name, List<NewtonSchulzSpec.Step> steps, doubl
         if (text.startsWith(UNTIL)) {
             String[] parts = text.substring(UNTIL.length()).split("@", 2);
             return whole(
-                    polarExpressUntil(
-                            number(text, parts[0]), parts.length == 1 ? LOWER_BOUND : number(text, parts[1])),
+                    polarExpressUntil(number(text, parts[0]), parts.length == 1 ? LOWER_BOUND : number(text, parts[1])),
                     steps,
                     "an error takes as many as it takes");
         }
@@ -267,8 +266,7 @@ public record Coefficients(String name, List<NewtonSchulzSpec.Step> steps, doubl
 
     private static List<NewtonSchulzSpec.Step> tuples(String text) {
         if (!text.contains(",")) {
-            throw new IllegalArgumentException(
-                    "no coefficients are called '%s'; known are %s".formatted(text, FORMS));
+            throw new IllegalArgumentException("no coefficients are called '%s'; known are %s".formatted(text, FORMS));
         }
         var steps = new ArrayList<NewtonSchulzSpec.Step>();
         for (String tuple : text.split(";", -1)) {
@@ -317,8 +315,8 @@ public record Coefficients(String name, List<NewtonSchulzSpec.Step> steps, doubl
     /** Returns a schedule that is not to be cut. */
     private static Coefficients whole(Coefficients set, Optional<Integer> steps, String why) {
         if (steps.isPresent() && steps.get() != set.steps().size()) {
-            throw new IllegalArgumentException(
-                    "%s has %d steps, not %d: %s".formatted(set.name(), set.steps().size(), steps.get(), why));
+            throw new IllegalArgumentException("%s has %d steps, not %d: %s"
+                    .formatted(set.name(), set.steps().size(), steps.get(), why));
         }
         return set;
     }

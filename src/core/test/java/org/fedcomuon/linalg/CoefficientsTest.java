@@ -145,10 +145,27 @@ class CoefficientsTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"jordn", "", "1,2", "1,2,3;", "1,2,x", "1,2,NaN", "polar-express:0.5", "polar-express:x",
-        "polar-express-until", "polar-express-until:", "polar-express-until:0", "polar-express-until:0.6",
-        "polar-express-until:1e-6@", "polar-express-until:1e-6@0", "polar-express-until:1e-6@1",
-        "polar-express-until:1e-6@1e-3@1e-3", "polar-express-until:1e-13", "polar-express-until:NaN"})
+    @ValueSource(
+            strings = {
+                "jordn",
+                "",
+                "1,2",
+                "1,2,3;",
+                "1,2,x",
+                "1,2,NaN",
+                "polar-express:0.5",
+                "polar-express:x",
+                "polar-express-until",
+                "polar-express-until:",
+                "polar-express-until:0",
+                "polar-express-until:0.6",
+                "polar-express-until:1e-6@",
+                "polar-express-until:1e-6@0",
+                "polar-express-until:1e-6@1",
+                "polar-express-until:1e-6@1e-3@1e-3",
+                "polar-express-until:1e-13",
+                "polar-express-until:NaN"
+            })
     void nonsenseIsRefused(String text) {
         assertThatThrownBy(() -> Coefficients.parse(text, Optional.empty()))
                 .isInstanceOf(IllegalArgumentException.class);

@@ -72,15 +72,28 @@ class PolarExpressTest {
 
     @ParameterizedTest
     @CsvSource({
-        "0.5, 1e-1", "0.5, 1e-12", "0.1, 1e-2", "1e-2, 1e-3", "1e-3, 1e-1", "1e-3, 1e-6", "1e-4, 1e-6", "1e-5, 1e-3",
-        "1e-6, 1e-6", "1e-7, 1e-10", "1e-9, 0.5", "1e-12, 1e-2", "1e-12, 1e-12", "0.999, 1e-6"
+        "0.5, 1e-1",
+        "0.5, 1e-12",
+        "0.1, 1e-2",
+        "1e-2, 1e-3",
+        "1e-3, 1e-1",
+        "1e-3, 1e-6",
+        "1e-4, 1e-6",
+        "1e-5, 1e-3",
+        "1e-6, 1e-6",
+        "1e-7, 1e-10",
+        "1e-9, 0.5",
+        "1e-12, 1e-2",
+        "1e-12, 1e-12",
+        "0.999, 1e-6"
     })
     void everySingularValueEndsWithinTheErrorAndNoStepIsTooMany(double lowest, double error) {
         for (double margin : new double[] {0.001, PolarExpress.MARGIN}) {
             List<NewtonSchulzSpec.Step> steps = PolarExpress.steps(lowest, error, margin);
             assertThat(worst(set(steps), lowest)).isLessThanOrEqualTo(error + 1e-14);
             if (steps.size() > 1) {
-                assertThat(worst(set(steps.subList(0, steps.size() - 1)), lowest)).isGreaterThan(error);
+                assertThat(worst(set(steps.subList(0, steps.size() - 1)), lowest))
+                        .isGreaterThan(error);
             }
         }
     }
@@ -91,8 +104,10 @@ class PolarExpressTest {
         Coefficients bare = set(PolarExpress.steps(1e-6, 1e-6, 0));
         Coefficients safe = set(PolarExpress.steps(1e-6, 1e-6, PolarExpress.MARGIN));
         assertThat(bare.map(1)).isCloseTo(1, within(1e-6));
-        assertThat(bare.map(1 + 1e-7)).satisfiesAnyOf(
-                value -> assertThat(value).isNaN(), value -> assertThat(Math.abs(value)).isGreaterThan(2));
+        assertThat(bare.map(1 + 1e-7))
+                .satisfiesAnyOf(
+                        value -> assertThat(value).isNaN(),
+                        value -> assertThat(Math.abs(value)).isGreaterThan(2));
         for (double s = 1; s <= 1.01; s += 1e-5) {
             assertThat(safe.map(s)).isCloseTo(1, within(1e-6));
         }

@@ -183,7 +183,8 @@ final class OrthogonalizeCommand implements Runnable {
             return Coefficients.parse(coefficients.orElse("jordan"), steps);
         }
         if (coefficients.isPresent() || steps.isPresent()) {
-            throw new UsageException("--until has coefficients and steps of its own: leave out --coefficients and --steps");
+            throw new UsageException(
+                    "--until has coefficients and steps of its own: leave out --coefficients and --steps");
         }
         if (method == Method.EXACT || method == Method.EXACT_SVD) {
             throw new UsageException("--until: %s takes no steps".formatted(method));

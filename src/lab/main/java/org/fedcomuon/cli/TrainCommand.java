@@ -101,7 +101,10 @@ final class TrainCommand implements Callable<Integer> {
             description = "The number of clients that take part in a round, instead of their share.")
     private Optional<String> cohort = Optional.empty();
 
-    @Option(names = "--orthogonalizer", paramLabel = "O", description = "exact, exact-svd, newton-schulz, gram or auto.")
+    @Option(
+            names = "--orthogonalizer",
+            paramLabel = "O",
+            description = "exact, exact-svd, newton-schulz, gram or auto.")
     private Optional<String> orthogonalizer = Optional.empty();
 
     @Option(names = "--checkpoint-every", paramLabel = "N", description = "Rounds between checkpoints.")

@@ -32,7 +32,7 @@ public final class Compare {
     private static final int ROUNDS = 5;
 
     /** Of singular values below 1 in the curves. */
-    private static final int DECADES = 7;
+    private static final int DECADES = 5;
 
     /** Of a decade: the polynomials go up and down many times. */
     private static final int SAMPLES = 2000;
@@ -45,9 +45,7 @@ public final class Compare {
     private final Consumer<String> progress;
     private final List<CompareReport.Entry> entries = new ArrayList<>();
 
-    /**
-     * @param host a CPU, for what results are judged by
-     */
+    /** @param host a CPU, for what results are judged by */
     private Compare(Device device, Device host, List<Double> wanted, Consumer<String> progress) {
         this.device = device;
         this.host = host;
@@ -83,7 +81,11 @@ public final class Compare {
                 for (double condition : conditions) {
                     progress.accept("%d x %d, condition %.0e".formatted(shape.rows(), shape.cols(), condition));
                     double[] spectrum = MadeMatrix.spectrum(Math.min(shape.rows(), shape.cols()), condition);
-                    compare.measure("", shape, MadeMatrix.floats(MadeMatrix.of(host, shape, spectrum)), OptionalDouble.of(condition));
+                    compare.measure(
+                            "",
+                            shape,
+                            MadeMatrix.floats(MadeMatrix.of(host, shape, spectrum)),
+                            OptionalDouble.of(condition));
                 }
             }
             return compare.report("Exact factors and Newton-Schulz", false);
@@ -115,8 +117,7 @@ public final class Compare {
     }
 
     private CompareReport report(String title, boolean ofRun) {
-        return new CompareReport(
-                title, device.toString(), Devices.libraryInfo(), ofRun, wanted, entries, curves());
+        return new CompareReport(title, device.toString(), Devices.libraryInfo(), ofRun, wanted, entries, curves());
     }
 
     /**
@@ -131,20 +132,30 @@ public final class Compare {
         }
         for (String name : Coefficients.NAMES) {
             Coefficients set = Coefficients.parse(name, Optional.empty());
-            contenders.add(new Contender(device, new NewtonSchulz(set), Optional.of(set), shape, ROUNDS));
+            add(new NewtonSchulz(set), set, shape, contenders);
         }
         for (String name : List.of("jordan", "polar-express")) {
             Coefficients set = Coefficients.parse(name, Optional.empty());
-            contenders.add(new Contender(device, new GramNewtonSchulz(set), Optional.of(set), shape, ROUNDS));
+            add(new GramNewtonSchulz(set), set, shape, contenders);
         }
         for (double error : wanted) {
             Coefficients set = Coefficients.polarExpressUntil(error, lowerBound);
-            contenders.add(new Contender(device, new NewtonSchulz(set), Optional.of(set), shape, ROUNDS));
+            add(new NewtonSchulz(set), set, shape, contenders);
             Orthogonalizer picked = new Auto(set).pick(shape.rows(), shape.cols(), ElementType.FLOAT32);
             if (picked instanceof GramNewtonSchulz) {
-                contenders.add(new Contender(device, picked, Optional.of(set), shape, ROUNDS));
+                add(picked, set, shape, contenders);
             }
         }
+    }
+
+    /** Several errors may take the same steps, which are measured once. */
+    private void add(Orthogonalizer how, Coefficients set, Shape shape, List<Contender> contenders) {
+        contenders.stream()
+                .filter(one -> one.takes(how, set))
+                .findFirst()
+                .ifPresentOrElse(
+                        same -> same.alsoAs(set),
+                        () -> contenders.add(new Contender(device, how, Optional.of(set), shape, ROUNDS)));
     }
 
     /**
@@ -183,10 +194,11 @@ public final class Compare {
                     }
                 }
                 for (Contender each : contenders) {
-                    each.judge(host, subject, known, values, m, o)
-                            .ifPresentOrElse(
-                                    entries::add,
-                                    () -> progress.accept(each.name() + " leaves the range of floats, and is left out"));
+                    List<CompareReport.Entry> results = each.judge(host, subject, known, values, m, o);
+                    if (results.isEmpty()) {
+                        progress.accept(each.name() + " leaves the range of floats, and is left out");
+                    }
+                    entries.addAll(results);
                 }
             } finally {
                 contenders.forEach(Contender::close);

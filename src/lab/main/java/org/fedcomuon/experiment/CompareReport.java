@@ -90,6 +90,23 @@ public record CompareReport(
             }
         }
 
+        /** Returns the same result under the name of these coefficients. */
+        Entry with(String name, int count) {
+            return new Entry(
+                    subject,
+                    method,
+                    name,
+                    count,
+                    path,
+                    seconds,
+                    errors,
+                    orthogonalityError,
+                    alignment,
+                    smallestSingularValue,
+                    largestSingularValue,
+                    kept);
+        }
+
         /** Returns the method, with the set of its coefficients if it has any. */
         public String label() {
             return isExact() ? method : method + " " + set();
@@ -125,9 +142,7 @@ public record CompareReport(
 
     /** Returns the exact factor of a matrix. */
     public Optional<Entry> exact(Subject subject) {
-        return of(subject).stream()
-                .filter(entry -> entry.method.equals(EXACT))
-                .findFirst();
+        return of(subject).stream().filter(entry -> entry.method.equals(EXACT)).findFirst();
     }
 
     /** Returns the five usual steps on a matrix, in the form that is faster. */

@@ -79,13 +79,10 @@ public final class Configuration {
                         .withDefault("auto"),
                 Setting.oneOf("orthogonalizer", List.of("exact", "exact-svd", "newton-schulz", "gram", "auto"))
                         .withDefault("newton-schulz"),
-                new Setting(
-                                "coefficients",
-                                "one of " + Coefficients.FORMS,
-                                text -> {
-                                    Coefficients.parse(text, Optional.empty());
-                                    return text;
-                                })
+                new Setting("coefficients", "one of " + Coefficients.FORMS, text -> {
+                            Coefficients.parse(text, Optional.empty());
+                            return text;
+                        })
                         .withDefault("jordan"),
                 Setting.path("init").optional(),
                 InitialNames.SETTING,

@@ -1,5 +1,6 @@
 package org.fedcomuon.experiment;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -18,7 +19,7 @@ import org.fedcomuon.linalg.ScaleRule;
 final class Contender implements AutoCloseable {
     private final Device device;
     private final String method;
-    private final Optional<Coefficients> coefficients;
+    private final List<Coefficients> names = new ArrayList<>();
     private final Orthogonalizer.Plan plan;
     private final double[] seconds;
     private boolean leftRange;
@@ -27,17 +28,28 @@ final class Contender implements AutoCloseable {
      * @param coefficients of an iteration; empty for an exact way
      * @param rounds that are timed
      */
-    Contender(
-            Device device,
-            Orthogonalizer how,
-            Optional<Coefficients> coefficients,
-            Compare.Shape shape,
-            int rounds) {
+    Contender(Device device, Orthogonalizer how, Optional<Coefficients> coefficients, Compare.Shape shape, int rounds) {
         this.device = device;
-        this.coefficients = coefficients;
-        method = how.name().split(" ", 2)[0];
+        coefficients.ifPresent(names::add);
+        method = method(how);
         plan = how.plan(device, 1, shape.rows(), shape.cols(), ElementType.FLOAT32, ScaleRule.NONE);
         seconds = new double[rounds];
+    }
+
+    /** Returns whether these coefficients are the same steps as its own, in the same form, under another name. */
+    boolean takes(Orthogonalizer other, Coefficients coefficients) {
+        return method.equals(method(other))
+                && !names.isEmpty()
+                && names.getFirst().steps().equals(coefficients.steps());
+    }
+
+    /** Gives its result another name, too. */
+    void alsoAs(Coefficients coefficients) {
+        names.add(coefficients);
+    }
+
+    private static String method(Orthogonalizer how) {
+        return how.name().split(" ", 2)[0];
     }
 
     /** Orthogonalizes; the time counts from round 0 on. */
@@ -58,29 +70,29 @@ final class Contender implements AutoCloseable {
     }
 
     /**
-     * Returns the result of a last run; empty if the coefficients drive the matrix out of the range of floats.
+     * Returns the result of a last run, once for each name; none if the coefficients drive the matrix out of the range
+     * of floats.
      *
      * @param host a CPU
      * @param values the matrix
      */
-    Optional<CompareReport.Entry> judge(
+    List<CompareReport.Entry> judge(
             Device host, CompareReport.Subject subject, KnownFactor known, float[] values, Buffer m, Buffer o) {
         run(m, o, -1);
         if (leftRange) {
-            return Optional.empty();
+            return List.of();
         }
-        double[] matrix = IntStream.range(0, values.length)
-                .mapToDouble(i -> values[i])
-                .toArray();
+        double[] matrix =
+                IntStream.range(0, values.length).mapToDouble(i -> values[i]).toArray();
         double[] result = o.toDoubles(0, values.length);
         Quality quality = Quality.of(host, subject.rows(), subject.cols(), matrix, known.nuclearNorm(), result);
         Arrays.sort(seconds);
         List<Integer> kept = plan.kept();
-        return Optional.of(new CompareReport.Entry(
+        var entry = new CompareReport.Entry(
                 subject,
                 method,
-                coefficients.map(Coefficients::name).orElse(""),
-                coefficients.map(set -> set.steps().size()).orElse(0),
+                "",
+                0,
                 plan.path(),
                 seconds[seconds.length / 2],
                 Arrays.stream(known.errors(host, result)).boxed().toList(),
@@ -88,12 +100,17 @@ final class Contender implements AutoCloseable {
                 quality.alignment(),
                 quality.smallestSingularValue(),
                 quality.largestSingularValue(),
-                kept.isEmpty() ? OptionalInt.empty() : OptionalInt.of(kept.getFirst())));
+                kept.isEmpty() ? OptionalInt.empty() : OptionalInt.of(kept.getFirst()));
+        return names.isEmpty()
+                ? List.of(entry)
+                : names.stream()
+                        .map(set -> entry.with(set.name(), set.steps().size()))
+                        .toList();
     }
 
     /** Returns the method and its coefficients, for messages. */
     String name() {
-        return coefficients.map(set -> method + " " + set).orElse(method);
+        return names.isEmpty() ? method : method + " " + names.getFirst();
     }
 
     @Override

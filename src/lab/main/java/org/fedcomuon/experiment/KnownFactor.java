@@ -64,11 +64,7 @@ final class KnownFactor {
                             Matrix.of(u, 0, side, side),
                             Matrix.of(vt, 0, side, length));
             return new KnownFactor(
-                    rows,
-                    cols,
-                    s.toDoubles(0, side),
-                    u.toDoubles(0, side * side),
-                    vt.toDoubles(0, wide.length));
+                    rows, cols, s.toDoubles(0, side), u.toDoubles(0, side * side), vt.toDoubles(0, wide.length));
         }
     }
 

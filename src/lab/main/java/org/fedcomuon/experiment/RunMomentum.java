@@ -78,8 +78,8 @@ record RunMomentum(Path run, long step, List<Momentum> matrices) {
         List<Long> shape = tensor.shape();
         if (tensor.dtype() != Dtype.F32 || shape.size() != 2 || shape.getLast() != layout.length()) {
             throw new RunRecordException(
-                    file.path(), "its momentum M of shape %s is not of a model with %d weights"
-                            .formatted(shape, layout.length()));
+                    file.path(),
+                    "its momentum M of shape %s is not of a model with %d weights".formatted(shape, layout.length()));
         }
         int rows = Math.toIntExact(shape.getFirst());
         List<String> owners = owners(file, rows);
@@ -112,8 +112,7 @@ record RunMomentum(Path run, long step, List<Momentum> matrices) {
         try {
             return Layout.parse(file.metadata().getOrDefault(LAYOUT, ""));
         } catch (IllegalArgumentException e) {
-            throw new RunRecordException(
-                    file.path(), "does not say which blocks its model has: " + e.getMessage(), e);
+            throw new RunRecordException(file.path(), "does not say which blocks its model has: " + e.getMessage(), e);
         }
     }
 
@@ -127,8 +126,7 @@ record RunMomentum(Path run, long step, List<Momentum> matrices) {
         return owners;
     }
 
-    private static Momentum momentum(SafetensorsFile file, String name, Block block, long offset)
-            throws IOException {
+    private static Momentum momentum(SafetensorsFile file, String name, Block block, long offset) throws IOException {
         var shape = new Compare.Shape(block.rows(), block.cols());
         var values = new float[shape.rows() * shape.cols()];
         file.read(MOMENTUM, offset * Float.BYTES, MemorySegment.ofArray(values));

@@ -117,8 +117,7 @@ public final class ComparePage {
         series.subjects().stream()
                 .sorted(Comparator.comparingDouble(Subject::condition).reversed())
                 .forEach(one -> subjects.putIfAbsent(Shape.of(one), one));
-        List<Plot.Line> lines = series.lines(
-                List.copyOf(subjects.values()), COMPARED, this::relativeTime);
+        List<Plot.Line> lines = series.lines(List.copyOf(subjects.values()), COMPARED, this::relativeTime);
         List<Scale.Tick> shapes = subjects.keySet().stream()
                 .map(shape -> new Scale.Tick(shape.side(), shape.label()))
                 .toList();
@@ -219,7 +218,8 @@ public final class ComparePage {
                                     "%s, condition number %s: %s"
                                             .formatted(
                                                     entry.label(),
-                                                    Numbers.brief(entry.subject().condition()),
+                                                    Numbers.brief(
+                                                            entry.subject().condition()),
                                                     Numbers.brief(error.applyAsDouble(entry))))))));
         }
         return plots.stream().allMatch(plot -> plot.lines().isEmpty())
@@ -232,7 +232,10 @@ public final class ComparePage {
         var plots = new ArrayList<Plot>();
         for (Subject subject : series.subjects()) {
             List<Double> relative = relative(subject);
-            int kept = report.exact(subject).map(Entry::kept).orElse(OptionalInt.empty()).orElse(subject.directions());
+            int kept = report.exact(subject)
+                    .map(Entry::kept)
+                    .orElse(OptionalInt.empty())
+                    .orElse(subject.directions());
             var limit = List.of(
                     new Plot.Point(1, Exact.TOLERANCE, ""), new Plot.Point(relative.size(), Exact.TOLERANCE, ""));
             List<Plot.Line> lines = List.of(
@@ -247,9 +250,11 @@ public final class ComparePage {
                             + " The exact factor keeps %d of %d directions.".formatted(kept, relative.size()),
                     SMALL_WIDTH,
                     SMALL_HEIGHT,
-                    new Plot.Axis("direction: %d kept, %d dropped".formatted(kept, relative.size() - kept),
+                    new Plot.Axis(
+                            "direction: %d kept, %d dropped".formatted(kept, relative.size() - kept),
                             Scale.linear(List.of((double) relative.size()))),
-                    new Plot.Axis("singular value", Scale.logarithmic(Plot.values(lines, Plot.Point::y), Numbers::brief)),
+                    new Plot.Axis(
+                            "singular value", Scale.logarithmic(Plot.values(lines, Plot.Point::y), Numbers::brief)),
                     lines));
         }
         var figure = new Figure(
@@ -343,13 +348,13 @@ public final class ComparePage {
                 "curves",
                 "",
                 "Error of all steps against the lowest singular value",
-                "Logarithmic axes, one line per set of coefficients: the largest distance from 1 of what singular values"
-                        + " from the lowest to 1 become.",
+                "One line per set of coefficients: the largest distance from 1 of what singular values from the lowest"
+                        + " to 1 become, against the lowest on a logarithmic axis.",
                 LARGE_WIDTH,
                 LARGE_HEIGHT,
                 new Plot.Axis(
                         "lowest singular value", Scale.logarithmic(Plot.values(lines, Plot.Point::x), Numbers::brief)),
-                new Plot.Axis("error", Scale.logarithmic(Plot.values(lines, Plot.Point::y), Numbers::brief)),
+                new Plot.Axis("error", Scale.linear(Plot.values(lines, Plot.Point::y))),
                 lines);
         var figure = new Figure(
                 "Singular values",

@@ -19,8 +19,8 @@ import org.fedcomuon.experiment.CompareReport.Subject;
 
 /** The results of a comparison by matrix and by method; a method is a series, and looks the same in all plots. */
 final class CompareSeries {
-    private static final Comparator<Subject> BY_SHAPE = Comparator.comparing(Shape::of)
-            .thenComparingDouble(Subject::condition);
+    private static final Comparator<Subject> BY_SHAPE =
+            Comparator.comparing(Shape::of).thenComparingDouble(Subject::condition);
 
     private final Map<Subject, List<Entry>> cases = new LinkedHashMap<>();
     /** In the order of the entries, which is also that of the legends. */

@@ -130,11 +130,13 @@ final class CompareTables {
                         entry.steps() == 0 ? "" : entry.steps(),
                         cell(Numbers.timeLike(entry.seconds(), shortestSeen), marks && entry.seconds() == shortest),
                         cell(Numbers.ratio(exact / entry.seconds()), false),
-                        cell(
-                                Numbers.scientific(entry.error()),
-                                marks && entry.error() == least(group, Entry::error)),
+                        cell(Numbers.scientific(entry.error()), marks && entry.error() == least(group, Entry::error)),
                         cell(entry.kept().isPresent() ? "" + entry.kept().getAsInt() : "", false),
-                        cell(entry.kept().isPresent() ? "" + (side - entry.kept().getAsInt()) : "", false),
+                        cell(
+                                entry.kept().isPresent()
+                                        ? "" + (side - entry.kept().getAsInt())
+                                        : "",
+                                false),
                         cell(Numbers.scientific(entry.orthogonalityError()), false),
                         cell(Numbers.nearOne(entry.alignment()), false),
                         cell(Numbers.nearOne(entry.smallestSingularValue()), false),

@@ -78,7 +78,8 @@ class CompareCommandIT {
     }
 
     private static double error(JsonNode json, int matrix, String method, String coefficients) {
-        return json.get("entries").valueStream()
+        return json.get("entries")
+                .valueStream()
                 .filter(entry -> entry.get("matrix").asInt() == matrix
                         && entry.get("method").asString().equals(method)
                         && entry.get("coefficients").asString().equals(coefficients))
@@ -103,9 +104,11 @@ class CompareCommandIT {
         JsonNode last = json.get("matrices").get(json.get("matrices").size() - 1);
         assertThat(last.get("rows").asInt()).isEqualTo(10);
         assertThat(last.get("directions_above_rounding").asInt()).isLessThan(10);
-        JsonNode exact = json.get("entries").valueStream()
-                .filter(entry -> entry.get("matrix").asInt() == json.get("matrices").size() - 1
-                        && entry.get("method").asString().equals("exact"))
+        JsonNode exact = json.get("entries")
+                .valueStream()
+                .filter(entry ->
+                        entry.get("matrix").asInt() == json.get("matrices").size() - 1
+                                && entry.get("method").asString().equals("exact"))
                 .findFirst()
                 .orElseThrow();
         assertThat(exact.get("directions_dropped").asInt()).isPositive();
@@ -122,7 +125,8 @@ class CompareCommandIT {
     void runsWithoutMomentumAreRefused() throws Exception {
         Path out = temporary.resolve("compare");
         Path missing = temporary.resolve("missing");
-        assertRefused(CommandRun.of("compare", "--run", missing, "--out", out), "--run", "missing", "no such directory");
+        assertRefused(
+                CommandRun.of("compare", "--run", missing, "--out", out), "--run", "missing", "no such directory");
         Path empty = Files.createDirectory(temporary.resolve("empty"));
         assertRefused(CommandRun.of("compare", "--run", empty, "--out", out), "empty", "no checkpoint");
         Path run = temporary.resolve("run");

@@ -244,7 +244,8 @@ class OrthogonalizeCommandIT {
                 .contains("polar-express-until:1e-5@3e-4");
         assertRefused(CommandRun.of("orthogonalize", in, out, "--until", "2"), "an error of 2.0", "0.5");
         assertRefused(
-                CommandRun.of("orthogonalize", in, out, "--until", "1e-3", "--lower-bound", "1"), "a lower bound of 1.0");
+                CommandRun.of("orthogonalize", in, out, "--until", "1e-3", "--lower-bound", "1"),
+                "a lower bound of 1.0");
         assertRefused(CommandRun.of("orthogonalize", in, out, "--lower-bound", "1e-3"), "--lower-bound", "--until");
         assertRefused(CommandRun.of("orthogonalize", in, out, "--until", "1e-3", "--steps", "5"), "--steps");
         assertRefused(

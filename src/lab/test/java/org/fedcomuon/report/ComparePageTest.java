@@ -50,13 +50,11 @@ class ComparePageTest {
     private static Entry entry(
             Subject subject, String method, String coefficients, double seconds, List<Double> errors) {
         OptionalInt kept = coefficients.isEmpty() ? OptionalInt.of(subject.directions()) : OptionalInt.empty();
-        return new Entry(
-                subject, method, coefficients, 5, "some path", seconds, errors, 0.25, 0.9, 0.7, 1.1, kept);
+        return new Entry(subject, method, coefficients, 5, "some path", seconds, errors, 0.25, 0.9, 0.7, 1.1, kept);
     }
 
     private static CompareReport report(Entry... entries) {
-        return new CompareReport(
-                "Title", "cpu:0", "OpenBLAS", false, List.of(0.01), List.of(entries), List.of(CURVE));
+        return new CompareReport("Title", "cpu:0", "OpenBLAS", false, List.of(0.01), List.of(entries), List.of(CURVE));
     }
 
     private static CompareReport ofRun(Entry... entries) {
@@ -105,7 +103,12 @@ class ComparePageTest {
                                 1,
                                 OptionalInt.empty())),
                         List.of(new Curve(HOSTILE, List.of(0.0, Double.NaN, 1.0), List.of(-3.0, 1.0, 1e308)))),
-                ofRun(entry(new Subject("zero", 2, 3, Double.POSITIVE_INFINITY, 0, List.of(0.0, 0.0)), "exact", "", 1, List.of())),
+                ofRun(entry(
+                        new Subject("zero", 2, 3, Double.POSITIVE_INFINITY, 0, List.of(0.0, 0.0)),
+                        "exact",
+                        "",
+                        1,
+                        List.of())),
                 report(entry(1, 1, 1, "", 0, 0)),
                 report(entry(1, 1, Double.POSITIVE_INFINITY, "", 1, Double.NaN)),
                 report(
@@ -155,12 +158,9 @@ class ComparePageTest {
         assertThat(elements(document, "th", "text").stream()
                         .filter(head -> head.getAttribute("scope").equals("row"))
                         .map(Element::getTextContent))
-                .containsExactlyElementsOf(
-                        report.entries().stream()
-                                .map(entry -> entry.isExact()
-                                        ? entry.method()
-                                        : entry.method() + " " + entry.coefficients())
-                                .toList());
+                .containsExactlyElementsOf(report.entries().stream()
+                        .map(entry -> entry.isExact() ? entry.method() : entry.method() + " " + entry.coefficients())
+                        .toList());
         assertThat(texts(document, "th"))
                 .contains(
                         "128×256, condition number 10, 128 of 128 directions above rounding",
@@ -196,8 +196,8 @@ class ComparePageTest {
 
     @Test
     void valuesLieWhereTheScaleSays() {
-        Document document = page(report(
-                entry(8, 8, 1, "", 1, 1e-6), entry(8, 8, 1e2, "", 1, 1e-4), entry(8, 8, 1e4, "", 1, 1e-2)));
+        Document document =
+                page(report(entry(8, 8, 1, "", 1, 1e-6), entry(8, 8, 1e2, "", 1, 1e-4), entry(8, 8, 1e4, "", 1, 1e-2)));
         // The frame goes from (54, 250) to (330, 28), and a margin of 4 % of the data lies on each side of these.
         assertThat(lines(document, "error0")).containsExactly("M64.2 241.8L192.0 139.0L319.8 36.2");
         var texts = plot(document, "error0").getElementsByTagName("text");
@@ -298,8 +298,7 @@ class ComparePageTest {
     void aRunShowsItsSingularValuesAndWhatIsDropped() {
         var subject = new Subject("dense of client 3", 4, 6, 1e20, 2, List.of(2.0, 1e-5, 1e-12, 2e-20));
         Document document = page(ofRun(
-                new Entry(
-                        subject, "exact", "", 0, "path", 1, List.of(1e-8, 1e-7), 0.7, 1, 0, 1, OptionalInt.of(2)),
+                new Entry(subject, "exact", "", 0, "path", 1, List.of(1e-8, 1e-7), 0.7, 1, 0, 1, OptionalInt.of(2)),
                 entry(subject, "newton-schulz", "jordan", 1, List.of(0.3, 0.9)),
                 entry(subject, "newton-schulz", "you", 1, List.of(0.2, 0.8))));
         assertThat(labels(document, "spectrum0"))
@@ -307,8 +306,7 @@ class ComparePageTest {
         assertThat(lines(document, "spectrum0")).hasSize(3); // the limit, kept and dropped
         assertThat(texts(document, "title")).contains("direction 4: 10⁻²⁰", "direction 1: 1");
         assertThat(lines(document, "direction0")).hasSize(2); // exact and jordan
-        assertThat(texts(document, "title"))
-                .contains("newton-schulz jordan, singular value 5·10⁻⁶: error 0.9");
+        assertThat(texts(document, "title")).contains("newton-schulz jordan, singular value 5·10⁻⁶: error 0.9");
         assertThat(texts(document, "th"))
                 .contains("dense of client 3, 4×6, condition number 10²⁰, 2 of 4 directions above rounding");
         assertThat(elements(document, "tr").stream()
