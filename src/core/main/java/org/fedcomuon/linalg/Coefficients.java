@@ -161,8 +161,8 @@ public record Coefficients(String name, List<NewtonSchulzSpec.Step> steps, doubl
      * too large by one in a hundred, as rounding makes them.
      *
      * <p>In exact arithmetic every singular value from {@code lowerBound} to 1 ends within {@code error} of 1. With
-     * floats, singular values of the result end as near to 1 as a few units of rounding, some 1e-6; but a direction
-     * with singular value s takes rounding of about 1e-7 / s from its surroundings, which no further step removes.
+     * floats, singular values of the result end some 1e-6 from 1 at best, and rounding turns small directions, which no
+     * further step takes back: the result is off by about 3e-8 times the condition number in its worst direction.
      *
      * @param error the largest distance of a singular value from 1 at the end, from 1e-12 to 0.5
      * @param lowerBound the smallest singular value to bring there, of the matrix divided by its Frobenius norm, from
