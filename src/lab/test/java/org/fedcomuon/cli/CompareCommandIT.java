@@ -94,8 +94,21 @@ class CompareCommandIT {
     void compareTakesTheMomentumOfARun() throws Exception {
         Path run = temporary.resolve("run");
         CommandRun trained = CommandRun.of(
-                "train", "mnist-robust", "--iterations", "5", "--set", "checkpointEvery=1", "--out", run, "--quiet");
+                "train",
+                "mnist-robust",
+                "--iterations",
+                "5",
+                "--set",
+                "checkpointEvery=1",
+                "--set",
+                "coefficients=polar-express-until:1e-3@1e-5",
+                "--out",
+                run,
+                "--quiet");
         assertThat(trained.exitCode()).as(trained.err()).isZero();
+        assertThat(Files.readString(run.resolve("config.yaml")))
+                .contains("polar-express-until:1e-3@1e-5")
+                .doesNotContain("schulzSteps");
         Path out = temporary.resolve("compare");
         CommandRun result = CommandRun.of("compare", "--run", run, "--out", out);
         assertThat(result.exitCode()).as(result.err()).isZero();

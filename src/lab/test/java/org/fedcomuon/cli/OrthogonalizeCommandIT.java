@@ -256,6 +256,22 @@ class OrthogonalizeCommandIT {
     }
 
     @Test
+    void aSimulatedGpuTakesAsManySteps() throws Exception {
+        assumeTrue(TestDevices.simulated().findAny().isPresent(), "the simulated devices have not been built");
+        Path in = write("in.npy", false, List.of(12L, 20L), normal(12 * 20));
+        Path out = temporary.resolve("out.npy");
+        var results = new ArrayList<float[]>();
+        for (String device : List.of("cpu:0", "cudasim:0")) {
+            CommandRun result = CommandRun.of(
+                    "orthogonalize", in, out, "--method", "newton-schulz", "--until", "1e-5", "--device", device);
+            assertThat(result.exitCode()).as(result.err()).isZero();
+            assertThat(result.out()).contains("polar-express-until:1e-5@1e-4 x 9").doesNotContain("not reached");
+            results.add(read(out, List.of(12L, 20L)));
+        }
+        assertThat(results.get(1)).containsExactly(results.get(0), within(1e-5f));
+    }
+
+    @Test
     void doublePrecision() throws Exception {
         Path in = writeDoubles("in.npy", List.of(2L, 3L), 1, 0, 0, 0, 1e-9, 0);
         Path out = temporary.resolve("out.npy");
