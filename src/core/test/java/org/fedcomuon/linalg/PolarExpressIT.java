@@ -85,8 +85,7 @@ class PolarExpressIT {
             double[] o = run(new NewtonSchulz(until, precision), ElementType.FLOAT32, 40, 60, spectrum);
             assertThat(off(40, 60, o)).as(precision.toString()).isLessThan(precision == Precision.TF32 ? 0.01 : 0.1);
             assertThatThrownBy(() -> {
-                        double[] astray =
-                                run(new NewtonSchulz(bare, precision), ElementType.FLOAT32, 40, 60, spectrum);
+                        double[] astray = run(new NewtonSchulz(bare, precision), ElementType.FLOAT32, 40, 60, spectrum);
                         assertThat(off(40, 60, astray)).isLessThan(0.1);
                     })
                     .as("%s without the margin", precision)

@@ -247,11 +247,11 @@ public final class ComparePage {
                     name(subject),
                     "Singular values of " + name(subject),
                     "Singular values relative to the largest, on a logarithmic axis, from the largest to the smallest."
-                            + " The exact factor keeps %d of %d directions.".formatted(kept, relative.size()),
+                            + " The exact factor keeps %s of %s directions.".formatted(kept, relative.size()),
                     SMALL_WIDTH,
                     SMALL_HEIGHT,
                     new Plot.Axis(
-                            "direction: %d kept, %d dropped".formatted(kept, relative.size() - kept),
+                            "direction: %s kept, %s dropped".formatted(kept, relative.size() - kept),
                             Scale.linear(List.of((double) relative.size()))),
                     new Plot.Axis(
                             "singular value", Scale.logarithmic(Plot.values(lines, Plot.Point::y), Numbers::brief)),
@@ -271,7 +271,7 @@ public final class ComparePage {
     private static List<Plot.Point> singularValues(List<Double> relative, int from, int to) {
         return IntStream.range(from, to)
                 .mapToObj(i -> new Plot.Point(
-                        i + 1, relative.get(i), "direction %d: %s".formatted(i + 1, Numbers.brief(relative.get(i)))))
+                        i + 1, relative.get(i), "direction %s: %s".formatted(i + 1, Numbers.brief(relative.get(i)))))
                 .toList();
     }
 

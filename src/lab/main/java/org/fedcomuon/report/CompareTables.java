@@ -23,7 +23,7 @@ final class CompareTables {
 
     /** Returns what a matrix is called. */
     static String title(Subject subject) {
-        return "%s%s, condition number %s, %d of %d directions above rounding"
+        return "%s%s, condition number %s, %s of %s directions above rounding"
                 .formatted(
                         subject.name().isEmpty() ? "" : subject.name() + ", ",
                         CompareSeries.Shape.of(subject).label(),
@@ -60,7 +60,7 @@ final class CompareTables {
     private String row(Subject subject, double wanted) {
         Optional<Entry> fastest = report.fastest(subject, wanted);
         Optional<Entry> exact = report.exact(subject);
-        String found = fastest.map(entry -> "<td class=\"text\">%s</td><td>%d</td>%s%s"
+        String found = fastest.map(entry -> "<td class=\"text\">%s</td><td>%s</td>%s%s"
                         .formatted(
                                 Markup.escape(entry.method() + " " + entry.coefficients()),
                                 entry.steps(),
@@ -106,7 +106,7 @@ final class CompareTables {
     }
 
     private static String group(Subject subject, int columns) {
-        return "<tr class=\"group\"><th colspan=\"%d\" scope=\"rowgroup\"><span>%s</span></th></tr>\n"
+        return "<tr class=\"group\"><th colspan=\"%s\" scope=\"rowgroup\"><span>%s</span></th></tr>\n"
                 .formatted(columns, Markup.escape(title(subject)));
     }
 

@@ -265,7 +265,9 @@ class OrthogonalizeCommandIT {
             CommandRun result = CommandRun.of(
                     "orthogonalize", in, out, "--method", "newton-schulz", "--until", "1e-5", "--device", device);
             assertThat(result.exitCode()).as(result.err()).isZero();
-            assertThat(result.out()).contains("polar-express-until:1e-5@1e-4 x 9").doesNotContain("not reached");
+            assertThat(result.out())
+                    .contains("polar-express-until:1e-5@1e-4 x 9")
+                    .doesNotContain("not reached");
             results.add(read(out, List.of(12L, 20L)));
         }
         assertThat(results.get(1)).containsExactly(results.get(0), within(1e-5f));

@@ -87,7 +87,7 @@ class ComparePageTest {
                         HOSTILE,
                         HOSTILE,
                         HOSTILE,
-                        true,
+                        false,
                         List.of(0.5),
                         List.of(new Entry(
                                 new Subject(HOSTILE, 1, 1, 1, 1, List.of(1.0)),
@@ -103,6 +103,7 @@ class ComparePageTest {
                                 1,
                                 OptionalInt.empty())),
                         List.of(new Curve(HOSTILE, List.of(0.0, Double.NaN, 1.0), List.of(-3.0, 1.0, 1e308)))),
+                ofRun(entry(new Subject(HOSTILE, 2, 2, 10, 2, List.of(1.0, 0.1)), "exact", "", 1, List.of(0.1, 0.2))),
                 ofRun(entry(
                         new Subject("zero", 2, 3, Double.POSITIVE_INFINITY, 0, List.of(0.0, 0.0)),
                         "exact",
@@ -149,6 +150,14 @@ class ComparePageTest {
         assertThat(texts(document, "th")).contains(HARMLESS + " " + HARMLESS);
         assertThat(texts(document, "td")).contains(HARMLESS);
         assertThat(texts(document, "li")).contains(HARMLESS + " " + HARMLESS, HARMLESS);
+    }
+
+    @Test
+    void escapesTheNamesOfBlocks() {
+        String html = ComparePage.html(degenerate().get(4));
+        assertThat(html).doesNotContain("<script>alert", "\u0000");
+        assertThat(labels(parse(html), "spectrum0")).contains(HARMLESS + ", 2×2singular value");
+        assertThat(labels(parse(html), "direction0")).contains(HARMLESS + ", 2×2error");
     }
 
     @Test
@@ -320,11 +329,12 @@ class ComparePageTest {
 
     @Test
     void isTheSameInEveryLocale() {
-        String expected = ComparePage.html(ordinary());
+        CompareReport run = degenerate().get(4);
+        String expected = ComparePage.html(ordinary()) + ComparePage.html(run);
         Locale before = Locale.getDefault();
         try {
             Locale.setDefault(Locale.forLanguageTag("ar-EG-u-nu-arab"));
-            assertThat(ComparePage.html(ordinary())).isEqualTo(expected);
+            assertThat(ComparePage.html(ordinary()) + ComparePage.html(run)).isEqualTo(expected);
         } finally {
             Locale.setDefault(before);
         }
