@@ -17,7 +17,6 @@ import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.experiment.Compare;
 import org.fedcomuon.experiment.CompareReport;
-import org.fedcomuon.experiment.PrecisionBands;
 import org.fedcomuon.experiment.Reproduction;
 import org.fedcomuon.experiment.RunRecordException;
 import org.fedcomuon.experiment.Training;
@@ -184,7 +183,7 @@ final class CompareCommand implements Callable<Integer> {
         try (Device device = Devices.open(deviceName)) {
             for (Compare.Shape shape : parsed) {
                 for (double condition : conditions) {
-                    PrecisionBands.table(device, shape, condition).forEach(print::println);
+                    Compare.bands(device, shape, condition).forEach(print::println);
                     print.println();
                     print.flush();
                 }

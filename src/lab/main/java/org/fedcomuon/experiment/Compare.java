@@ -116,6 +116,17 @@ public final class Compare {
         }
     }
 
+    /**
+     * Measures the singular values that each coefficient set leaves in each precision, and the distance of the result
+     * from that of fp32. The iteration starts from the matrix as it is, without a division by its norm, so that its
+     * singular values fill the whole range from 1 / condition to 1.
+     *
+     * @return the lines of a table in Markdown
+     */
+    public static List<String> bands(Device device, Shape shape, double condition) {
+        return PrecisionBands.table(device, shape, condition);
+    }
+
     private CompareReport report(String title, boolean ofRun) {
         return new CompareReport(title, device.toString(), Devices.libraryInfo(), ofRun, wanted, entries, curves());
     }

@@ -8,6 +8,8 @@ import java.util.OptionalInt;
 /**
  * A comparison of ways to orthogonalize a matrix: exactly, or by Newton-Schulz iterations.
  *
+ * <p>Immutable.
+ *
  * @param title the title of the comparison
  * @param device the device that was measured
  * @param library the library for products and decompositions
@@ -56,6 +58,8 @@ public record CompareReport(
 
     /**
      * The result O of one method on one matrix. Measures of O may be NaN or infinite, because an iteration can diverge.
+     *
+     * <p>Immutable.
      *
      * @param method exact, exact-svd, newton-schulz or gram
      * @param coefficients which polynomials the iteration applies, empty for exact ones

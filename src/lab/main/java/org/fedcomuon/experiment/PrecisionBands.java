@@ -16,18 +16,12 @@ import org.fedcomuon.linalg.Orthogonalizer;
 import org.fedcomuon.linalg.Quality;
 import org.fedcomuon.linalg.ScaleRule;
 
-/** What the steps of each coefficient set leave of singular values in each precision. Not thread-safe. */
-public final class PrecisionBands {
+/** What the steps of each coefficient set leave of singular values in each precision. */
+final class PrecisionBands {
     private PrecisionBands() {}
 
-    /**
-     * Measures the singular values that each coefficient set leaves in each precision, and the distance of the result
-     * from that of fp32. The iteration starts from the matrix as it is, without a division by its norm, so that its
-     * singular values fill the whole range from 1 / condition to 1.
-     *
-     * @return the lines of a table in Markdown
-     */
-    public static List<String> table(Device device, Compare.Shape shape, double condition) {
+    /** As {@link Compare#bands} describes it. */
+    static List<String> table(Device device, Compare.Shape shape, double condition) {
         int rows = shape.rows();
         int cols = shape.cols();
         int size = rows * cols;
