@@ -3,6 +3,7 @@
 module org.fedcomuon.lab {
     requires info.picocli;
     requires java.logging;
+    requires org.apache.commons.statistics.distribution;
     requires org.fedcomuon.dashboard;
     requires transitive org.fedcomuon.torch;
     requires static org.jspecify;
@@ -12,6 +13,7 @@ module org.fedcomuon.lab {
     exports org.fedcomuon.cli to
             org.fedcomuon.bench;
     exports org.fedcomuon.experiment;
+    exports org.fedcomuon.experiment.statistics;
 
     uses org.fedcomuon.cli.Subcommand;
     uses org.fedcomuon.experiment.ChoiceProvider;

@@ -206,7 +206,7 @@ final class CompareCommand implements Callable<Integer> {
                 Optional.empty(),
                 false,
                 new Version().getVersion()[0]);
-        new ReproduceTraining(Reproduction.ORTHOGONALIZERS.changed(changes), print).run(out, seeds, options);
+        new ReproduceTraining(Reproduction.ORTHOGONALIZERS.changed(changes), print).run(out, seeds, options, 1);
     }
 
     private static Compare.Shape shape(String text) {
