@@ -76,9 +76,10 @@ public final class ComposeBench {
             }
             var ones = new double[CLIENTS];
             Arrays.fill(ones, 1);
-            if (d == 1) { // a mean has no Jacobian
+            if (d == 1) { // neither a mean nor a norm has a Jacobian
                 device.meanExponents(batchM, ones, exponents.batch(1, n));
-                contest.add("mean", () -> device.average(batchM))
+                contest.add("norm", () -> device.norm(batchH, norms.batch(CLIENTS, 1)))
+                        .add("mean", () -> device.average(batchM))
                         .add("mean_exponents", () -> device.meanExponents(batchM, ones, exponents.batch(1, n)))
                         .add(
                                 "mean_sums",
@@ -102,6 +103,8 @@ public final class ComposeBench {
             long composeBytes = word * (total + 2L * CLIENTS * n + (long) CLIENTS * d); // reads H, M, v; writes M
             long values = word * CLIENTS * n; // what is averaged
             Map<String, Long> bytes = Map.of(
+                    "norm",
+                    word * total,
                     "mean",
                     2 * values,
                     "mean_exponents",
