@@ -20,7 +20,7 @@ final class PooledConvolution {
     /** Applies the convolution called {@code layer}, without padding, to images of examples x channels x rows x cols. */
     static Tensor of(Parameters p, String layer, Tensor x) {
         if (isOpaque(p, layer, x)) {
-            return opaque(p, layer, x);
+            return Torch.part(() -> opaque(p, layer, x));
         }
         Tensor convolved = Layers.convolution(p, layer, x, 1, 0);
         return torch.relu(MaxPool.of(convolved)); // ReLU after pooling: the same result with a quarter of the work
