@@ -17,7 +17,9 @@ final class PooledConvolution {
 
     private PooledConvolution() {}
 
-    /** Applies the convolution called {@code layer}, without padding, to images of examples x channels x rows x cols. */
+    /**
+     * Applies the convolution called {@code layer}, without padding, to images of examples x channels x rows x cols.
+     */
     static Tensor of(Parameters p, String layer, Tensor x) {
         if (isOpaque(p, layer, x)) {
             return Torch.part(() -> opaque(p, layer, x));

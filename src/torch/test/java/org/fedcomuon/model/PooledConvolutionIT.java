@@ -15,7 +15,8 @@ import org.junit.jupiter.api.Test;
 
 /** Both ways give the same, and what cannot be differentiated or would hide NaN is not taken. */
 class PooledConvolutionIT {
-    private static final Layout LAYOUT = Layout.of(Block.kernel("conv.weight", 6, 2, 5, 5), Block.vector("conv.bias", 6));
+    private static final Layout LAYOUT =
+            Layout.of(Block.kernel("conv.weight", 6, 2, 5, 5), Block.vector("conv.bias", 6));
 
     @BeforeEach
     void oneThread() {
@@ -25,7 +26,10 @@ class PooledConvolutionIT {
     private static Parameters parameters(double scale) {
         torch.manual_seed(1);
         return new Parameters(
-                LAYOUT, List.of(torch.randn(6, 2, 5, 5).mul(new Scalar(scale)), torch.randn(6).mul(new Scalar(scale))));
+                LAYOUT,
+                List.of(
+                        torch.randn(6, 2, 5, 5).mul(new Scalar(scale)),
+                        torch.randn(6).mul(new Scalar(scale))));
     }
 
     private static Tensor plain(Parameters p, Tensor x) {
@@ -76,7 +80,8 @@ class PooledConvolutionIT {
             Tensor images = torch.randn(3, 2, 12, 12);
             Tensor broken = images.mul(new Scalar(1));
             broken.flatten().narrow(0, 100, 1).fill_(new Scalar(Double.NaN));
-            assertThat(floats(PooledConvolution.of(parameters(1), "conv", broken))).contains(Float.NaN);
+            assertThat(floats(PooledConvolution.of(parameters(1), "conv", broken)))
+                    .contains(Float.NaN);
             for (Parameters p : List.of(parameters(1e37), parameters(Double.POSITIVE_INFINITY))) {
                 assertThat(PooledConvolution.isOpaque(p, "conv", images)).isFalse();
                 assertThat(floats(PooledConvolution.of(p, "conv", images))).isEqualTo(floats(plain(p, images)));
