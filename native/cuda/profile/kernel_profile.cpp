@@ -1,6 +1,7 @@
 // Profiles the kernels without a GPU, by interpreting the PTX that nvcc made of them.
 //   kernel_profile write PTX FILE [WORDS...]   runs all cases, or those whose titles begin with one of the words, on the PTX
-//                                              files of a directory, and writes a line of JSON for each case and kernel
+//                                              files of a directory, and writes a line of JSON for each case and kernel, with
+//                                              the limits that it has to keep
 //   kernel_profile lines PTX WORDS...          shows the instructions of such cases that take more wavefronts or sectors than
 //                                              the least, by their lines in the PTX
 //   kernel_profile check FILE                  fails if a kernel does not keep a limit
@@ -106,7 +107,10 @@ int write(const std::string &ptx, const std::string &file, const std::vector<std
         const auto start = std::chrono::steady_clock::now();
         const std::vector<KernelCounts> all = counts_of(chosen[i]);
         for (const KernelCounts &counts : all) {
-            out << json_of(chosen[i].title, counts, chosen[i].bytes) << '\n';
+            std::string line = json_of(chosen[i].title, counts, chosen[i].bytes);
+            const std::string aims = json_of_limits(read_profile(line), limits());
+            line.insert(line.size() - 1, ", \"aims\": " + aims);
+            out << line << '\n';
             missing.erase(counts.kernel);
         }
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

@@ -112,4 +112,18 @@ std::vector<std::string> violations(const std::vector<Profile> &profiles, const 
     return found;
 }
 
+std::string json_of_limits(const Profile &profile, const std::vector<Limit> &all) {
+    std::string members;
+    for (const Limit &limit : all) {
+        if (!is_of(profile, limit.kernel, limit.title)) continue;
+        const double found = figure_of(profile, limit.figure);
+        char numbers[80];
+        std::snprintf(numbers, sizeof numbers, "\": {\"%s\": %.4f, \"found\": %.4f, ",
+                      at_most(limit.figure) ? "at_most" : "at_least", limit.value, found);
+        members += (members.empty() ? "\"" : ", \"") + std::string(name(limit.figure)) + numbers + "\"verdict\": \"" +
+                   (keeps(limit.figure, found, limit.value) ? "met" : "not met") + "\"}";
+    }
+    return "{" + members + "}";
+}
+
 }  // namespace fcm::profile

@@ -39,4 +39,8 @@ const std::vector<Exception> &exceptions();
 std::vector<std::string> violations(const std::vector<Profile> &profiles, const std::vector<Limit> &all,
                                     const std::vector<Exception> &except);
 
+// A JSON object with a member for each figure of a profile that has a limit: the limit, what was found, and the verdict. Empty
+// for a kernel without limits.
+std::string json_of_limits(const Profile &profile, const std::vector<Limit> &all);
+
 }  // namespace fcm::profile

@@ -77,3 +77,22 @@ TEST(profiles_are_read) {
         CHECK(failed, "read: %s", text);
     }
 }
+
+TEST(a_profile_names_its_limits_and_verdicts) {
+    const Profile found = read_profile("{\"case\": \"a\", \"kernel\": \"k\", \"aims\": " +
+                                       json_of_limits(profile(115, 0.05, 0.89, 1), kLimits) + "}");
+    const auto is = [&](const char *figure, const char *bound, double limit, double value, const char *verdict) {
+        const std::string key = std::string("aims.") + figure;
+        const auto words = found.words.find(key + ".verdict");
+        CHECK(found.number(key + "." + bound) == limit && found.number(key + ".found") == value && words != found.words.end() &&
+                  words->second == verdict,
+              "%s", figure);
+    };
+    is("sectors over the least", "at_most", 1.1, 1.15, "not met");
+    is("bank conflicts of inner loops", "at_most", 0.05, 0.05, "met");
+    is("active lanes", "at_least", 0.9, 0.89, "not met");
+    is("active lanes of multiply-adds", "at_least", 0.9, 1, "met");
+    Profile other = profile(115, 1, 0, 0);
+    other.kernel = "another";
+    CHECK(json_of_limits(other, kLimits) == "{}", "%s", json_of_limits(other, kLimits).c_str());
+}

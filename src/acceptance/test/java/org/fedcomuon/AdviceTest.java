@@ -26,9 +26,14 @@ class AdviceTest {
     /** Options that picocli adds, and one whose name is a constant. */
     private static final Set<String> ADDED = Set.of("--help", "--version", "--verbose");
 
-    /** Where arguments of other programs are: of the JVM, npm and mpirun, which no message advises. */
-    private static final Set<String> COMMANDS_OF_OTHERS =
-            Set.of("SparkSettings.java", "NpmPackage.java", "ChildJvm.java", "MpiRounds.java", "ClientsSection.java");
+    /** Where arguments of other programs are: of the JVM, npm, mpirun and spark-submit. */
+    private static final Set<String> COMMANDS_OF_OTHERS = Set.of(
+            "SparkSettings.java",
+            "NpmPackage.java",
+            "ChildJvm.java",
+            "MpiRounds.java",
+            "ClientsSection.java",
+            "DriverErrors.java");
 
     private static List<Path> sources() throws IOException {
         var all = new ArrayList<Path>();

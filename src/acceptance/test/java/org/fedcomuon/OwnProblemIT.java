@@ -68,6 +68,7 @@ class OwnProblemIT {
                 .contains(
                         "config.yaml",
                         "metrics.jsonl",
+                        "metrics.csv",
                         "clients.jsonl",
                         "summary.json",
                         "model.safetensors",

@@ -4,15 +4,15 @@ import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.Optional;
-import java.util.StringJoiner;
+import java.util.stream.Stream;
 import org.fedcomuon.cli.Progress;
 import org.fedcomuon.cli.Subcommand;
 import org.fedcomuon.cli.UsageException;
 import org.fedcomuon.device.Device;
 import org.fedcomuon.device.Devices;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.IExitCodeGenerator;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -27,7 +27,7 @@ import picocli.CommandLine.Spec;
             "Needs 2.5 GB of memory at the default size. On a GPU, all is compose, orthogonalize, exact-vs-ns and round;"
                     + " simulated GPUs are always measured as with --small."
         })
-public final class BenchCommand implements Subcommand {
+public final class BenchCommand implements Subcommand, IExitCodeGenerator {
     enum Suite {
         compose,
         orthogonalize,
@@ -111,10 +111,39 @@ public final class BenchCommand implements Subcommand {
             description = "In cluster: measure an exchange as large as that of wikitext2-robust instead; needs 12 GB.")
     private boolean large;
 
+    @Option(
+            names = "--check",
+            description =
+                    "Exit with 1, and a line for each, if rows miss their aims by more than their noise; also with"
+                            + " --table.")
+    private boolean check;
+
     private final List<BenchReport> reports = new ArrayList<>();
+    private AimCheck checked = new AimCheck();
+    private int exitCode;
+
+    /** Returns 1 when {@code --check} has found an aim that is not met. */
+    @Override
+    public int getExitCode() {
+        return exitCode;
+    }
 
     @Override
     public void run() {
+        checked = new AimCheck(); // a command may be executed again
+        exitCode = 0;
+        bench();
+        if (check) {
+            List<String> failures = checked.failures();
+            PrintWriter err = spec.commandLine().getErr();
+            Stream.concat(checked.missing().stream(), failures.stream())
+                    .forEach(line -> err.println("fedcomuon: " + line));
+            err.flush();
+            exitCode = failures.isEmpty() ? 0 : 1;
+        }
+    }
+
+    private void bench() {
         if (elements < 1_000_000) {
             throw new UsageException("--elements %d: at least 1000000 are needed".formatted(elements));
         }
@@ -136,9 +165,17 @@ public final class BenchCommand implements Subcommand {
         if (chosen && suite != Suite.cluster) {
             throw new UsageException("--clients, --megabytes and --large are options of bench cluster only");
         }
+        boolean simulated = deviceName.startsWith("cudasim");
+        boolean tiny = small || simulated;
+        if (check && table.isEmpty() && (suite == Suite.gpu_model || large || tiny)) {
+            throw new UsageException("--check: bench %s has no aims"
+                    .formatted(large ? "cluster --large" : tiny ? "at small sizes" : suite.toString()));
+        }
         PrintWriter out = spec.commandLine().getOut();
         if (!table.isEmpty() && suite == Suite.kernels) {
-            String text = KernelsSuite.table(table);
+            List<List<KernelProfile>> runs = KernelsSuite.read(table);
+            runs.getLast().forEach(profile -> checked.add(profile.row(), profile.aims()));
+            String text = KernelsSuite.table(runs);
             into.ifPresentOrElse(
                     file -> BenchFile.replaceTable(file, text, Optional.of(suite.toString())), () -> out.print(text));
             out.flush();
@@ -152,6 +189,7 @@ public final class BenchCommand implements Subcommand {
             if (shown.isEmpty()) {
                 throw new UsageException("--table: none of the files has a run of %s".formatted(suite));
             }
+            shown.forEach(run -> run.reports().forEach(checked::add));
             String text = BenchTable.of(shown);
             into.ifPresentOrElse(file -> BenchFile.replaceTable(file, text, one), () -> out.print(text));
             out.flush();
@@ -165,7 +203,8 @@ public final class BenchCommand implements Subcommand {
             return;
         }
         if (suite == Suite.kernels) {
-            KernelsSuite.run(out, spec.commandLine().getErr(), json);
+            KernelsSuite.run(out, spec.commandLine().getErr(), json)
+                    .forEach(profile -> checked.add(profile.row(), profile.aims()));
             return;
         }
         Progress progress = Progress.ofTurns(spec.commandLine().getErr());
@@ -175,96 +214,77 @@ public final class BenchCommand implements Subcommand {
             return;
         }
         if (suite == Suite.cluster) {
-            report(ClusterBench.run(
-                    clients.isEmpty() ? ClusterBench.CLIENTS : clients,
-                    megabytes.isEmpty() ? ClusterBench.MEGABYTES : megabytes,
-                    ClusterBench.SAMPLES,
-                    progress::onTurn));
+            report(
+                    ClusterBench.run(
+                            clients.isEmpty() ? ClusterBench.CLIENTS : clients,
+                            megabytes.isEmpty() ? ClusterBench.MEGABYTES : megabytes,
+                            ClusterBench.SAMPLES,
+                            progress::onTurn),
+                    ClusterBench.AIMS);
             return;
         }
-        boolean simulated = deviceName.startsWith("cudasim");
-        boolean tiny = small || simulated;
         try (Device device = Devices.open(deviceName)) {
             if (simulated) {
                 out.printf("%s is simulated: small sizes, and times that say nothing about a GPU.%n%n", deviceName);
             }
             if (suite == Suite.compose || suite == Suite.all) {
-                report(ComposeBench.run(
-                        device,
-                        tiny ? ComposeBench.SMALL : List.of(1_000_000L, elements),
-                        tiny ? 1 : ComposeBench.ROUNDS,
-                        progress::onTurn));
+                report(
+                        ComposeBench.run(
+                                device,
+                                tiny ? ComposeBench.SMALL : List.of(1_000_000L, elements),
+                                tiny ? 1 : ComposeBench.ROUNDS,
+                                progress::onTurn),
+                        ComposeBench.AIMS);
             }
             if (suite == Suite.orthogonalize || suite == Suite.all) {
-                report(OrthogonalizeBench.run(
-                        device,
-                        tiny ? OrthogonalizeBench.Sizes.small() : OrthogonalizeBench.Sizes.full(),
-                        tiny ? 1 : OrthogonalizeBench.ROUNDS,
-                        progress::onTurn));
+                report(
+                        OrthogonalizeBench.run(
+                                device,
+                                tiny ? OrthogonalizeSizes.small() : OrthogonalizeSizes.full(),
+                                tiny ? 1 : OrthogonalizeBench.ROUNDS,
+                                progress::onTurn),
+                        OrthogonalizeBench.AIMS);
             }
             if (suite == Suite.exact_vs_ns || suite == Suite.all) {
-                report(ExactVsNsBench.run(
-                        device,
-                        tiny ? 1 : ExactVsNsBench.ROUNDS,
-                        tiny ? ExactVsNsBench.smallShapes() : ExactVsNsBench.shapes(),
-                        progress::onTurn));
+                report(
+                        ExactVsNsBench.run(
+                                device,
+                                tiny ? 1 : ExactVsNsBench.ROUNDS,
+                                tiny ? ExactVsNsBench.smallShapes() : ExactVsNsBench.shapes(),
+                                progress::onTurn),
+                        ExactVsNsBench.AIMS);
             }
             if (suite == Suite.scale || (suite == Suite.all && onCpu && !tiny)) {
-                report(ScaleBench.run(device, ScaleBench.CLIENT_STEPS, ScaleBench.ROUNDS, progress::onTurn));
+                report(
+                        ScaleBench.run(device, ScaleBench.CLIENT_STEPS, ScaleBench.ROUNDS, progress::onTurn),
+                        ScaleBench.AIMS);
                 if (onCpu) {
-                    report(CohortBench.run(CohortBench.ROUNDS, progress::onTurn));
+                    report(CohortBench.run(CohortBench.ROUNDS, progress::onTurn), CohortBench.AIMS);
                 }
             }
         }
         if (suite == Suite.ffi || (suite == Suite.all && onCpu && !tiny)) {
-            report(FfiBench.run(FfiBench.ROUNDS, progress::onTurn));
+            report(FfiBench.run(FfiBench.ROUNDS, progress::onTurn), FfiBench.AIMS);
         }
         if (suite == Suite.round || suite == Suite.all) { // last, because it takes longer than all others together
             try (Device device = Devices.open(deviceName)) {
-                report(RoundBench.run(
-                        device,
-                        tiny ? 1 : RoundBench.ROUNDS,
-                        tiny,
-                        task.map(List::of).orElse(RoundBench.TASKS),
-                        progress::onTurn));
+                report(
+                        RoundBench.run(
+                                device,
+                                tiny ? 1 : RoundBench.ROUNDS,
+                                tiny,
+                                task.map(List::of).orElse(RoundBench.TASKS),
+                                progress::onTurn),
+                        RoundBench.AIMS);
             }
         }
     }
 
     /** Prints a report at once, so that it is kept if a later suite is interrupted. */
-    private void report(BenchReport report) {
-        print(spec.commandLine().getOut(), report);
+    private void report(BenchReport report, Aims aims) {
+        ReportText.print(spec.commandLine().getOut(), report);
+        checked.add(report, aims);
         reports.add(report);
         json.ifPresent(file -> BenchFile.write(file, reports));
-    }
-
-    private static void print(PrintWriter out, BenchReport report) {
-        out.printf("%s on %s%n%s%n", report.suite(), report.device(), report.explanation());
-        boolean moving = report.rows().stream().anyMatch(row -> row.bytes() > 0);
-        boolean calls = report.rows().stream().allMatch(row -> row.seconds() < 1e-4);
-        String moves = moving ? "   GB moved     GB/s" : "";
-        out.printf("%8s %10s %8s%s  %s%n", "ratio", calls ? "ns" : "ms", "spread", moves, "");
-        for (BenchReport.Row row : report.rows()) {
-            String moved = moving ? " %10.3f %8.1f".formatted(row.bytes() * 1e-9, row.gigabytesPerSecond()) : "";
-            out.printf(
-                    "%8.2f %10.3f %7.1f%%%s  %s%n",
-                    row.ratio(),
-                    row.seconds() * (calls ? 1e9 : 1e3),
-                    row.spread() * 100,
-                    moved,
-                    row.name() + parts(row));
-        }
-        report.notes().forEach(out::println);
-        out.println();
-        out.flush();
-    }
-
-    private static String parts(BenchReport.Row row) {
-        if (row.parts().isEmpty()) {
-            return "";
-        }
-        var shares = new StringJoiner(", ", " (", ")");
-        row.parts().forEach((name, share) -> shares.add(String.format(Locale.ROOT, "%s %.0f%%", name, 100 * share)));
-        return shares.toString();
     }
 }

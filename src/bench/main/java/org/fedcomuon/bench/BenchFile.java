@@ -42,6 +42,9 @@ final class BenchFile {
                 if (!row.parts().isEmpty()) {
                     entry.put("parts", row.parts());
                 }
+                if (!row.aims().isEmpty()) {
+                    entry.put("aims", Judgement.json(row.aims()));
+                }
                 rows.add(entry);
             }
             var entry = new LinkedHashMap<String, Object>();
@@ -70,7 +73,9 @@ final class BenchFile {
                             row.required("seconds").doubleValue(),
                             row.required("spread").doubleValue(),
                             row.path("bytes").asLong(0),
-                            row.required("ratio").doubleValue()));
+                            row.required("ratio").doubleValue(),
+                            Map.of(), // no table has parts
+                            Judgement.read(row.path("aims"))));
                 }
                 reports.add(new BenchReport(
                         suite.required("suite").stringValue(),
@@ -81,7 +86,7 @@ final class BenchFile {
             return new BenchTable.Run(LocalDate.parse(json.required("date").stringValue()), reports);
         } catch (NoSuchFileException e) {
             throw new UsageException("--table %s: no such file".formatted(file));
-        } catch (IOException | JacksonException | DateTimeParseException e) {
+        } catch (IOException | JacksonException | DateTimeParseException | IllegalArgumentException e) {
             throw new UsageException("--table %s: not written by bench --json".formatted(file));
         }
     }

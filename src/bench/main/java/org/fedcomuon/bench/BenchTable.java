@@ -1,6 +1,12 @@
 package org.fedcomuon.bench;
 
+import static java.util.stream.Collectors.groupingBy;
+import static java.util.stream.Collectors.joining;
+import static java.util.stream.Collectors.toList;
+
 import java.time.LocalDate;
+import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.DoubleSummaryStatistics;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -12,20 +18,11 @@ import java.util.function.Predicate;
 
 /**
  * The most important ratios of one or several runs as a Markdown table, so that no figure is copied by hand. Of several
- * settings of a peer the best one is shown, and of several runs the range from the least to the greatest ratio.
+ * settings of a peer the best one is shown, and of several runs the range from the least to the greatest ratio and the
+ * worst verdict about an aim.
  */
 public final class BenchTable {
     private static final String END = "<!-- bench: end -->";
-
-    /** The name of a row, divided at its first colon. */
-    private record Parts(String subject, String contender) {
-        static Parts of(BenchReport.Row row) {
-            int colon = row.name().indexOf(": ");
-            return colon < 0
-                    ? new Parts(row.name(), "")
-                    : new Parts(row.name().substring(0, colon), row.name().substring(colon + 2));
-        }
-    }
 
     /**
      * The rows of a suite that are shown.
@@ -34,51 +31,77 @@ public final class BenchTable {
      * @param whole whether the contender is shown too; otherwise the chosen contenders of a subject are settings of one
      *     peer, and the least ratio is shown
      */
-    private record Headlines(String suite, String what, boolean whole, Predicate<Parts> choice) {}
+    private record Headlines(String suite, String what, boolean whole, Predicate<BenchReport.Row> choice) {}
 
     private static final List<Headlines> HEADLINES = List.of(
             new Headlines(
                     "round",
                     "time of the libtorch loop at its best number of threads, relative to ours (> 1: ours is faster)",
                     false,
-                    parts -> parts.contender().startsWith("libtorch loop")),
+                    row -> row.contender().startsWith("libtorch loop")),
+            new Headlines(
+                    "round",
+                    "our own time, of which the optimizer has a share",
+                    false,
+                    row -> row.contender().startsWith(RoundBench.OURS)
+                            && !row.aims().isEmpty()),
             new Headlines(
                     "orthogonalize",
                     "time of libtorch at its best number of threads, relative to ours (> 1: ours is faster)",
                     false,
-                    parts -> parts.contender().startsWith("libtorch")
-                            && !parts.contender().contains("bf16")),
+                    row -> row.contender().startsWith("libtorch")
+                            && !row.contender().contains("bf16")),
+            new Headlines(
+                    "orthogonalize",
+                    "time of a loop over BLAS at its best, relative to ours (> 1: ours is faster)",
+                    false,
+                    row -> row.contender().contains(OrthogonalizeBench.LOOP)),
+            new Headlines(
+                    "orthogonalize",
+                    "our share of the speed of BLAS's sgemm, the peak of the machine",
+                    false,
+                    row -> row.contender().contains(OrthogonalizeBench.PEAK)),
             new Headlines(
                     "orthogonalize",
                     "our speed in bf16, relative to fp32",
                     false,
-                    parts -> parts.contender().startsWith(OrthogonalizeBench.NARROW)),
+                    row -> row.contender().startsWith(OrthogonalizeBench.NARROW)),
             new Headlines(
                     "compose",
                     "bytes per second, relative to the STREAM triad",
                     true,
-                    parts -> !parts.contender().startsWith("triad")
-                            && !parts.subject().startsWith("1e+06")),
+                    row -> !row.contender().startsWith("triad")
+                            && !row.subject().startsWith("1e+06")),
             new Headlines(
                     "scale",
                     "speed of a client step, relative to K = 10, to d = 1, to one device",
                     false,
-                    parts -> parts.subject().matches(".*(K = 1000|d = 64|devices = 4)")),
+                    row -> row.subject().matches(".*(K = 1000|d = 64|devices = 4)")),
+            new Headlines(
+                    "cohorts",
+                    "speed of a round with a hundred of K clients, relative to K = 1000",
+                    false,
+                    row -> !row.subject().equals("K = 1000")),
             new Headlines(
                     "exact-vs-ns",
                     "time of the exact factor, relative to five steps with the jordan coefficients",
                     false,
-                    parts -> parts.subject().endsWith(", exact")),
+                    row -> row.subject().endsWith(", exact")),
+            new Headlines(
+                    "exact-vs-ns",
+                    "time of the form that auto does not pick, relative to the one that it picks",
+                    false,
+                    row -> row.subject().endsWith(", " + ExactVsNsBench.OTHER)),
             new Headlines(
                     "cluster",
                     "time of a round that computes nothing, relative to one process",
                     true,
-                    parts -> !parts.contender().equals("one process")),
+                    row -> !row.contender().equals("one process")),
             new Headlines(
                     "ffi",
                     "time of a call, relative to ours (> 1: ours is faster)",
                     true,
-                    parts -> parts.contender().matches("JNI|JNI, with addresses|JCuda.*")));
+                    row -> row.contender().matches("JNI|JNI, with addresses|JCuda.*")));
 
     private BenchTable() {}
 
@@ -117,35 +140,78 @@ public final class BenchTable {
                         String.join(", ", machines),
                         days.size() == 1 ? days.first().toString() : days.first() + " to " + days.last(),
                         runs.size() == 1 ? "one run" : runs.size() + " runs"));
-        text.append("| | ratio | command |\n|---|---|---|\n");
+        text.append("| | ratio | aim | | command |\n|---|---|---|---|---|\n");
         for (Headlines headlines : HEADLINES) {
-            Map<String, DoubleSummaryStatistics> ratios = new LinkedHashMap<>();
+            Map<String, List<BenchReport.Row>> shown = new LinkedHashMap<>();
             for (Run run : runs) {
-                ratios(run, headlines)
-                        .forEach((name, ratio) -> ratios.computeIfAbsent(name, _ -> new DoubleSummaryStatistics())
-                                .accept(ratio));
+                least(run, headlines)
+                        .forEach((name, row) -> shown.computeIfAbsent(name, _ -> new ArrayList<>())
+                                .add(row));
             }
-            if (!ratios.isEmpty()) {
-                text.append("| **%s** | | `./fedcomuon bench %s` |%n".formatted(headlines.what(), headlines.suite()));
+            if (!shown.isEmpty()) {
+                text.append(
+                        "| **%s** | | | | `./fedcomuon bench %s` |%n".formatted(headlines.what(), headlines.suite()));
             }
-            ratios.forEach((name, ratio) -> text.append("| %s | %s | |%n".formatted(name, range(ratio))));
+            shown.forEach((name, rows) -> text.append("| %s | %s |%s|%s| |%n"
+                    .formatted(
+                            name,
+                            range(rows.stream()
+                                    .mapToDouble(BenchReport.Row::ratio)
+                                    .summaryStatistics()),
+                            cell(aims(rows)),
+                            cell(verdicts(rows)))));
         }
         return text.toString();
     }
 
-    private static Map<String, Double> ratios(Run run, Headlines headlines) {
-        Map<String, Double> ratios = new LinkedHashMap<>();
+    /** Returns the chosen rows of a run, by their names in the table: of several, the one with the least ratio. */
+    private static Map<String, BenchReport.Row> least(Run run, Headlines headlines) {
+        Map<String, BenchReport.Row> least = new LinkedHashMap<>();
         for (BenchReport report : run.reports()) {
             if (report.suite().equals(headlines.suite())) {
                 for (BenchReport.Row row : report.rows()) {
-                    Parts parts = Parts.of(row);
-                    if (headlines.choice().test(parts)) {
-                        ratios.merge(headlines.whole() ? row.name() : parts.subject(), row.ratio(), Math::min);
+                    if (headlines.choice().test(row)) {
+                        least.merge(
+                                headlines.whole() ? row.name() : row.subject(),
+                                row,
+                                (one, other) -> other.ratio() < one.ratio() ? other : one);
                     }
                 }
             }
         }
-        return ratios;
+        return least;
+    }
+
+    private static String cell(String text) {
+        return text.isEmpty() ? " " : " " + text + " ";
+    }
+
+    /** Returns the aims of the same row in several runs. */
+    private static String aims(List<BenchReport.Row> rows) {
+        return judgements(rows).keySet().stream().map(Aim::toString).collect(joining("; "));
+    }
+
+    /** Returns the worst verdict of all runs about each aim, and in how many of them it was reached. */
+    private static String verdicts(List<BenchReport.Row> rows) {
+        return judgements(rows).values().stream()
+                .map(all -> {
+                    Judgement worst = all.stream()
+                            .max(Comparator.comparing(Judgement::verdict))
+                            .orElseThrow();
+                    long times = all.stream()
+                            .filter(each -> each.verdict() == worst.verdict())
+                            .count();
+                    return times == all.size()
+                            ? worst.text()
+                            : "%s in %d of %d".formatted(worst.text(), times, all.size());
+                })
+                .collect(joining("; "));
+    }
+
+    private static Map<Aim, List<Judgement>> judgements(List<BenchReport.Row> rows) {
+        return rows.stream()
+                .flatMap(row -> row.aims().stream())
+                .collect(groupingBy(Judgement::aim, LinkedHashMap::new, toList()));
     }
 
     private static String range(DoubleSummaryStatistics ratio) {

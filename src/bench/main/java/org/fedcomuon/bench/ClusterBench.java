@@ -32,6 +32,13 @@ public final class ClusterBench {
     public static final List<Integer> CLIENTS = List.of(10, 100, 1000);
 
     private static final int MEMBERS = 2;
+    private static final String MILLISECONDS = "ms";
+
+    /** What several processes may cost with the largest weights, and Spark's fixed cost with the smallest. */
+    static final Aims AIMS = Aims.NONE
+            .with("30\\.00 MB of weights, K = \\d+: Spark.*", Aim.atMost(3))
+            .with("30\\.00 MB of weights, K = \\d+: MPI", Aim.atMost(1.3))
+            .with("0\\.15 MB of weights, K = 10: Spark.*", Aim.atMost(50).of(MILLISECONDS));
 
     /**
      * The approximate number of bytes of all rounds of a sample: few rounds with large weights, more with small ones.
@@ -139,11 +146,19 @@ public final class ClusterBench {
             }
         }
         listener.onTurn(what.strip(), turns, turns);
-        double alone = Timing.of(seconds.values().iterator().next()).median();
+        Timing alone = Timing.of(seconds.values().iterator().next());
         var rows = new ArrayList<BenchReport.Row>();
         seconds.forEach((name, each) -> {
             Timing timing = Timing.of(each);
-            rows.add(new BenchReport.Row(what + name, timing.median(), timing.spread(), 0, timing.median() / alone));
+            Figure ratio = Figure.ratio(timing, alone);
+            rows.add(new BenchReport.Row(what + name, timing.median(), timing.spread(), 0, ratio.median())
+                    .judged(
+                            AIMS,
+                            Map.of(
+                                    Aim.RATIO,
+                                    ratio,
+                                    MILLISECONDS,
+                                    Figure.seconds(timing).times(1000))));
             Sample sample = last.get(name);
             if (sample != null && sample.first().bytes() > 0) {
                 var heaps = new StringBuilder();

@@ -1,5 +1,7 @@
 package org.fedcomuon.bench;
 
+import static java.util.stream.Collectors.joining;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -7,6 +9,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.stream.IntStream;
 import org.fedcomuon.federation.Federation;
 import org.fedcomuon.federation.Listener;
 import org.fedcomuon.federation.Round;
@@ -33,31 +37,27 @@ public final class CohortBench {
 
     private static final String ANSWER = "cohort: ";
     private static final double MEBI = 1 << 20;
+    private static final String MEMORY = "memory";
+
+    /** Flat within a tenth; memory is what is resident beyond the private state of all clients. */
+    static final Aims AIMS = Aims.NONE
+            .with("K = 10000+: .*", Aim.atLeast(0.9))
+            .with("K = 10000+: .*", Aim.atMost(1.1).of(MEMORY));
+
+    /** What a process has measured: rounds, and the bytes that are resident and of these in mapped files. */
+    private record Measured(Timing timing, double resident, double mapped) {}
 
     private CohortBench() {}
 
     /** Measures all numbers of clients. */
     public static BenchReport run(int rounds, TurnListener listener) {
         var rows = new ArrayList<BenchReport.Row>();
-        double first = Double.NaN;
+        var answers = new ArrayList<Measured>();
         for (int i = 0; i < CLIENTS.size(); i++) {
             int clients = CLIENTS.get(i);
             listener.onTurn("a cohort of %d of %d clients".formatted(COHORT, clients), i, CLIENTS.size());
-            double[] answer = child(clients, rounds);
-            first = i == 0 ? answer[0] : first;
-            rows.add(new BenchReport.Row(
-                    String.format(
-                            Locale.ROOT,
-                            "K = %d: %.1f MiB resident, of which %.1f MiB mapped files; private state of %.1f MiB when all"
-                                    + " clients have taken part",
-                            clients,
-                            answer[2] / MEBI,
-                            answer[3] / MEBI,
-                            clients * ClientStore.recordBytes(1) / MEBI),
-                    answer[0],
-                    answer[1],
-                    0,
-                    first / answer[0]));
+            answers.add(child(clients, rounds));
+            rows.add(row(clients, answers.getLast(), answers.getFirst()));
         }
         listener.onTurn("cohorts", CLIENTS.size(), CLIENTS.size());
         return new BenchReport(
@@ -69,18 +69,46 @@ public final class CohortBench {
                 List.of());
     }
 
-    private static double[] child(int clients, int rounds) {
+    private static BenchReport.Row row(int clients, Measured measured, Measured first) {
+        Figure speed = Figure.ratio(first.timing(), measured.timing());
+        double memory = beyondState(clients, measured) / beyondState(CLIENTS.getFirst(), first);
+        return new BenchReport.Row(
+                        String.format(
+                                Locale.ROOT,
+                                "K = %d: %.1f MiB resident, of which %.1f MiB mapped files; private state of %.1f MiB when"
+                                        + " all clients have taken part",
+                                clients,
+                                measured.resident() / MEBI,
+                                measured.mapped() / MEBI,
+                                state(clients) / MEBI),
+                        measured.timing().median(),
+                        measured.timing().spread(),
+                        0,
+                        speed.median())
+                .judged(AIMS, Map.of(Aim.RATIO, speed, MEMORY, Figure.exactly(memory)));
+    }
+
+    private static double beyondState(int clients, Measured measured) {
+        return measured.resident() - state(clients);
+    }
+
+    private static double state(int clients) {
+        return (double) clients * ClientStore.recordBytes(1);
+    }
+
+    private static Measured child(int clients, int rounds) {
         List<String> command = ChildJvm.command(
                 List.of("-XX:+UseSerialGC", "-Xmx256m"),
                 CohortBench.class.getName(),
                 List.of(Integer.toString(clients), Integer.toString(rounds)));
-        return Arrays.stream(ChildJvm.answer(command, ANSWER, "a process with %d clients".formatted(clients))
+        double[] answer = Arrays.stream(ChildJvm.answer(command, ANSWER, "a process with %d clients".formatted(clients))
                         .split(" "))
                 .mapToDouble(Double::parseDouble)
                 .toArray();
+        return new Measured(Timing.of(Arrays.copyOfRange(answer, 2, answer.length)), answer[0], answer[1]);
     }
 
-    /** Runs the rounds and prints seconds per round, their spread, and the bytes that are resident. */
+    /** Runs the rounds and prints the bytes that are resident, those of mapped files, and the seconds of each round. */
     public static void main(String[] args) throws InterruptedException, IOException {
         int clients = Integer.parseInt(args[0]);
         int rounds = Integer.parseInt(args[1]);
@@ -97,7 +125,7 @@ public final class CohortBench {
                         ends[(int) round.number()] = round.seconds();
                         if (round.number() == ends.length - 1) { // while all is still there
                             System.gc();
-                            System.out.println(ANSWER + measured(ends) + resident());
+                            System.out.println(ANSWER + resident() + each(ends));
                         }
                     }
                 })
@@ -105,11 +133,10 @@ public final class CohortBench {
         federation.run();
     }
 
-    private static String measured(double[] ends) {
-        var each = new double[ends.length - WARM_UP];
-        Arrays.setAll(each, i -> ends[i + WARM_UP] - ends[i + WARM_UP - 1]);
-        Timing timing = Timing.of(each);
-        return timing.median() + " " + timing.spread() + " ";
+    private static String each(double[] ends) {
+        return IntStream.range(WARM_UP, ends.length)
+                .mapToObj(i -> " " + (ends[i] - ends[i - 1]))
+                .collect(joining());
     }
 
     private static String resident() {

@@ -5,11 +5,9 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Stream;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -65,6 +63,11 @@ public final class FfiBench {
                             new Contender("jniPinnedArrays", "JNI, on arrays, GetPrimitiveArrayCritical"),
                             new Contender("jniCopiedArrays", "JNI, on arrays, GetFloatArrayElements"))));
 
+    /** That JNI is not faster by more than a tenth, and JCuda's not at all. */
+    static final Aims AIMS = Aims.NONE
+            .with("fcm_[^:]*: JNI(, with addresses)?", Aim.atLeast(0.9))
+            .with("[^:]*: JCuda's JNI", Aim.atLeast(1));
+
     private final List<String> effort;
     /** The seconds per call, by JMH's name of the benchmark and by size. */
     private final Map<String, List<Double>> samples = new LinkedHashMap<>();
@@ -96,9 +99,8 @@ public final class FfiBench {
     }
 
     private void round() {
-        Path directory = null;
-        try {
-            directory = Files.createTempDirectory("fedcomuon-ffi");
+        try (var temporary = TemporaryDirectory.create()) {
+            Path directory = temporary.path();
             Path log = directory.resolve("log");
             Path results = directory.resolve("results.json");
             Process process = new ProcessBuilder(command(directory, results))
@@ -122,10 +124,6 @@ public final class FfiBench {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new IllegalStateException("interrupted while measuring", e);
-        } finally {
-            if (directory != null) {
-                delete(directory);
-            }
         }
     }
 
@@ -190,16 +188,17 @@ public final class FfiBench {
                 note(notes, group.what(), ours);
             }
             for (String size : sizes) {
-                double our = timing(ours + " " + size).median();
+                Timing our = timing(ours + " " + size);
                 for (Contender contender : group.contenders()) {
                     String what = group.what() + size + ": " + contender.text();
                     String benchmark = group.benchmarks() + "." + contender.benchmark();
-                    if (!samples.containsKey(benchmark + " " + size)) {
+                    if (samples.getOrDefault(benchmark + " " + size, List.of()).size()
+                            != our.samples().size()) { // it failed, in one round or in all
                         note(notes, what, benchmark);
                         continue;
                     }
                     Timing timing = timing(benchmark + " " + size);
-                    rows.add(new BenchReport.Row(what, timing.median(), timing.spread(), 0, timing.median() / our));
+                    rows.add(BenchReport.Row.of(what, timing, Figure.ratio(timing, our), AIMS));
                 }
             }
         }
@@ -222,15 +221,5 @@ public final class FfiBench {
     private Timing timing(String key) {
         return Timing.of(
                 samples.get(key).stream().mapToDouble(Double::doubleValue).toArray());
-    }
-
-    private static void delete(Path directory) {
-        try (Stream<Path> files = Files.walk(directory)) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(file);
-            }
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
     }
 }

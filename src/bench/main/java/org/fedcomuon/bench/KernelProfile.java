@@ -1,6 +1,7 @@
 package org.fedcomuon.bench;
 
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import tools.jackson.databind.JsonNode;
 
@@ -18,6 +19,7 @@ import tools.jackson.databind.JsonNode;
  * @param leastSectors how many the requested bytes would fill
  * @param fmaPerLoad fused multiply-adds and mma per load of shared memory
  * @param shares the share of a GPU's peak that the schedule allows, by the name of the GPU
+ * @param aims the limits of {@code native/cuda/profile/limits.cpp} that the kernel has to keep, and whether it does
  */
 record KernelProfile(
         String title,
@@ -33,7 +35,8 @@ record KernelProfile(
         double sectors,
         double leastSectors,
         double fmaPerLoad,
-        Map<String, Share> shares) {
+        Map<String, Share> shares,
+        List<Judgement> aims) {
 
     /** The part of the peak, and the resource that the kernel is bound by. */
     record Share(double part, String boundBy) {}
@@ -42,6 +45,7 @@ record KernelProfile(
         // In the order of the file.
         instructions = new LinkedHashMap<>(instructions);
         shares = new LinkedHashMap<>(shares);
+        aims = List.copyOf(aims);
     }
 
     /** Reads a profile; a member that is missing is a {@link tools.jackson.core.JacksonException}. */
@@ -72,7 +76,13 @@ record KernelProfile(
                 node.required("sectors_per_request").doubleValue(),
                 node.required("least_sectors_per_request").doubleValue(),
                 node.required("fma_per_shared_load").doubleValue(),
-                shares);
+                shares,
+                Judgement.read(node.path("aims")));
+    }
+
+    /** Returns its name among rows of other suites. */
+    String row() {
+        return "kernels, %s: %s".formatted(title, kernel);
     }
 
     /** Returns the number of instructions of all classes. */

@@ -1,5 +1,7 @@
 package org.fedcomuon.bench;
 
+import static java.util.stream.Collectors.joining;
+
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -16,11 +18,20 @@ final class KernelTables {
             Conflicts: extra wavefronts of shared memory over the least, in all and in innermost loops. Sectors: 32 bytes each, per request of global
             memory, and how many the requested bytes would fill. The last columns are the share of peak that the schedule allows, and its bound: the
             largest of the cycles of issue (busiest of 4 schedulers), fma (128 lanes), mma, fp64, shared memory (a wavefront, the fewest possible), L2 (64 bytes) and
-            memory (every sector once, at the SM's part of the bandwidth); the share is fma, mma or memory over that.
+            memory (every sector once, at the SM's part of the bandwidth); the share is fma, mma or memory over that. Aims: the limits on lanes, inner
+            conflicts and sectors that the kernel has to keep.
             """;
 
-    /** A column: its head, and what it shows of a profile. */
-    private record Column(String head, Function<KernelProfile, String> cell) {}
+    /**
+     * A column: its head, and what it shows of a profile.
+     *
+     * @param compared whether a profile from before a change is shown beside it
+     */
+    private record Column(String head, Function<KernelProfile, String> cell, boolean compared) {
+        Column(String head, Function<KernelProfile, String> cell) {
+            this(head, cell, true);
+        }
+    }
 
     private KernelTables() {}
 
@@ -58,7 +69,19 @@ final class KernelTables {
                             .map(share -> percent(share.part()) + " " + share.boundBy())
                             .orElse("-")));
         }
+        columns.add(new Column("aims", KernelTables::verdicts, false));
         return columns;
+    }
+
+    /** Returns how many aims are met if they all are, and otherwise those that are not. */
+    private static String verdicts(KernelProfile profile) {
+        String missed = profile.aims().stream()
+                .filter(judgement -> judgement.verdict() != Judgement.Verdict.MET)
+                .map(judgement -> "%s: %s".formatted(judgement.aim(), judgement.text()))
+                .collect(joining("; "));
+        return profile.aims().isEmpty()
+                ? "-"
+                : missed.isEmpty() ? format("%d met", profile.aims().size()) : missed;
     }
 
     private static List<Column> classes(List<KernelProfile> profiles) {
@@ -98,7 +121,8 @@ final class KernelTables {
             text.append("| %s | `%s` |".formatted(title(profile), profile.kernel()));
             for (Column column : columns) {
                 String now = column.cell().apply(profile);
-                String then = old.map(column.cell()).orElse(now);
+                String then =
+                        old.filter(_ -> column.compared()).map(column.cell()).orElse(now);
                 text.append(" %s |".formatted(then.equals(now) ? now : then + " to " + now));
             }
             text.append('\n');

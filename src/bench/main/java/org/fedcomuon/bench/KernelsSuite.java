@@ -35,24 +35,32 @@ final class KernelsSuite {
 
     private KernelsSuite() {}
 
-    /** Runs the program that was built, with its progress on {@code err}, and prints the tables. */
-    static void run(PrintWriter out, PrintWriter err, Optional<Path> json) {
-        run(program(System.getProperty("fedcomuon.native.path", "")), out, err, json);
+    /**
+     * Runs the program that was built, with its progress on {@code err}, prints the tables and returns the profiles.
+     */
+    static List<KernelProfile> run(PrintWriter out, PrintWriter err, Optional<Path> json) {
+        return run(program(System.getProperty("fedcomuon.native.path", "")), out, err, json);
     }
 
-    static void run(Path program, PrintWriter out, PrintWriter err, Optional<Path> json) {
+    static List<KernelProfile> run(Path program, PrintWriter out, PrintWriter err, Optional<Path> json) {
         List<JsonNode> lines = profile(program, err);
-        out.print(KernelTables.of(Optional.empty(), profiles(lines)));
+        List<KernelProfile> profiles = profiles(lines);
+        out.print(KernelTables.of(Optional.empty(), profiles));
         out.flush();
         json.ifPresent(file -> write(file, lines));
+        return profiles;
     }
 
-    /** Returns the tables of files that {@link #run} wrote; of two, the first is from before a change. */
-    static String table(List<Path> files) {
+    /** Reads files that {@link #run} wrote. */
+    static List<List<KernelProfile>> read(List<Path> files) {
         if (files.size() > 2) {
             throw new UsageException("--table: bench kernels takes one file, or two to compare");
         }
-        List<List<KernelProfile>> runs = files.stream().map(KernelsSuite::read).toList();
+        return files.stream().map(KernelsSuite::read).toList();
+    }
+
+    /** Returns the tables of one run, or of two, the first of which is from before a change. */
+    static String table(List<List<KernelProfile>> runs) {
         Optional<List<KernelProfile>> before = runs.size() == 2 ? Optional.of(runs.getFirst()) : Optional.empty();
         return KernelTables.of(before, runs.getLast());
     }
@@ -122,7 +130,7 @@ final class KernelsSuite {
             return profiles(lines);
         } catch (NoSuchFileException e) {
             throw new UsageException("--table %s: no such file".formatted(file));
-        } catch (IOException | JacksonException e) {
+        } catch (IOException | JacksonException | IllegalArgumentException e) {
             throw new UsageException("--table %s: not written by bench kernels --json".formatted(file));
         }
     }

@@ -1,12 +1,12 @@
 package org.fedcomuon.bench;
 
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
 import java.util.function.Consumer;
+import org.fedcomuon.bench.OrthogonalizeSizes.Shape;
 import org.fedcomuon.device.Blas;
 import org.fedcomuon.device.Buffer;
 import org.fedcomuon.device.Device;
@@ -20,7 +20,6 @@ import org.fedcomuon.linalg.Auto;
 import org.fedcomuon.linalg.Coefficients;
 import org.fedcomuon.linalg.Exact;
 import org.fedcomuon.linalg.ExactSvd;
-import org.fedcomuon.linalg.GramNewtonSchulz;
 import org.fedcomuon.linalg.MuonPlan;
 import org.fedcomuon.linalg.Orthogonalizer;
 import org.fedcomuon.linalg.ScaleRule;
@@ -41,76 +40,35 @@ public final class OrthogonalizeBench {
     /** How the name of our own step in bf16 begins. */
     static final String NARROW = "fedcomuon in bf16";
 
+    /** What follows the name of a BLAS in the names of loops over its calls, and of its large product. */
+    static final String LOOP = " loop, ";
+
+    static final String PEAK = " sgemm of ";
+
+    /** Those of the CPU, at full size. */
+    static final Aims AIMS = Aims.NONE
+            .with("(LeNet x 10 clients|768 x 768): OpenBLAS" + PEAK + ".* threads", Aim.atLeast(0.85))
+            .with(
+                    "(LeNet x 10 clients|768 x 768|768 x 1024|1024 x 4096): (libtorch fp32, |OpenBLAS" + LOOP
+                            + ").* threads",
+                    Aim.atLeast(1))
+            .with("(LeNet|256 x 1024|768 x 1024) x 10 clients, exact: libtorch .* threads", Aim.atLeast(1.5))
+            .with("768 x 768 x 10 clients, exact: libtorch .* threads", Aim.atLeast(1.2));
+
     private static final double ETA = 0.01;
     private static final Coefficients JORDAN = Coefficients.jordan(5);
-
-    /**
-     * What is measured.
-     *
-     * @param clients that have all small matrices of LeNet, and on a GPU those of a Transformer
-     * @param transformer the large matrices of a Transformer
-     * @param shapes of single matrices
-     * @param exact shapes whose exact factors are computed, for all clients together
-     * @param peakSide of the product that is the limit of the device
-     */
-    public record Sizes(int clients, List<Shape> transformer, List<Shape> shapes, List<Shape> exact, int peakSide) {
-        public Sizes {
-            transformer = List.copyOf(transformer);
-            shapes = List.copyOf(shapes);
-            exact = List.copyOf(exact);
-        }
-
-        /** Returns the sizes of the default run. */
-        public static Sizes full() {
-            return new Sizes(
-                    10,
-                    visionTransformer(192, 12),
-                    List.of(new Shape(768, 768), new Shape(768, 1024), new Shape(1024, 4096)),
-                    List.of(new Shape(256, 1024), new Shape(768, 768), new Shape(768, 1024)),
-                    1536);
-        }
-
-        /** Returns sizes that a simulated device computes in a minute. */
-        public static Sizes small() {
-            return new Sizes(
-                    2,
-                    visionTransformer(130, 1),
-                    List.of(new Shape(130, 130), new Shape(130, 270)),
-                    List.of(new Shape(130, 130)),
-                    64);
-        }
-
-        /** Returns query, key, value, projection, hidden and output of each layer. */
-        private static List<Shape> visionTransformer(int width, int layers) {
-            var all = new ArrayList<Shape>();
-            for (int i = 0; i < layers; i++) {
-                all.addAll(Collections.nCopies(4, new Shape(width, width)));
-                all.add(new Shape(4 * width, width));
-                all.add(new Shape(width, 4 * width));
-            }
-            return all;
-        }
-    }
-
-    /** The shape of a matrix. */
-    public record Shape(int rows, int cols) {
-        @Override
-        public String toString() {
-            return "%d x %d".formatted(rows, cols);
-        }
-    }
 
     private static final List<Shape> LENET =
             List.of(new Shape(6, 25), new Shape(16, 150), new Shape(120, 256), new Shape(10, 120));
 
     private final Device device;
-    private final Sizes sizes;
+    private final OrthogonalizeSizes sizes;
     private final int rounds;
     private final TurnListener listener;
     private final Optional<TorchPlace> torch;
     private final List<String> notes = new ArrayList<>();
 
-    private OrthogonalizeBench(Device device, Sizes sizes, int rounds, TurnListener listener) {
+    private OrthogonalizeBench(Device device, OrthogonalizeSizes sizes, int rounds, TurnListener listener) {
         this.device = device;
         this.sizes = sizes;
         this.rounds = rounds;
@@ -124,7 +82,7 @@ public final class OrthogonalizeBench {
      * Measures the matrices of LeNet, and each shape by itself with Newton-Schulz; then exact factors, of LeNet and of
      * shapes of all clients. {@code rounds} samples of each contender.
      */
-    public static BenchReport run(Device device, Sizes sizes, int rounds, TurnListener listener) {
+    public static BenchReport run(Device device, OrthogonalizeSizes sizes, int rounds, TurnListener listener) {
         var bench = new OrthogonalizeBench(device, sizes, rounds, listener);
         var rows = new ArrayList<>(bench.lenet());
         rows.addAll(bench.transformer());
@@ -233,7 +191,7 @@ public final class OrthogonalizeBench {
             if (narrows) {
                 Runnable rounded = () -> narrow.step(m.batch(clients, perClient), ETA, near.batch(clients, perClient));
                 rounded.run();
-                requireNear(ours, near);
+                SameWeights.require(ours, near, Precision.BF16);
                 contest.add(NARROW + ", one call", this::useOneBlasThread, rounded);
             }
             if (torch.isPresent()) {
@@ -246,13 +204,13 @@ public final class OrthogonalizeBench {
                 matrices.stepAll(false);
                 long at = 0;
                 for (float[] weights : matrices.weights()) {
-                    requireSame(ours, weights, at);
+                    SameWeights.require(ours, weights, at);
                     at += weights.length;
                 }
             }
             double multiplications = 0;
             for (Shape shape : LENET) {
-                multiplications += clients * schulzFlops(shape);
+                multiplications += clients * shape.flops(JORDAN);
             }
             if (!multiplies()) {
                 addTorch(contest, matrices);
@@ -277,7 +235,7 @@ public final class OrthogonalizeBench {
         for (Shape shape : sizes.transformer()) {
             blocks.add(NewtonSchulzSpec.Block.at(size, shape.rows(), shape.cols()));
             size += (long) shape.rows() * shape.cols();
-            multiplications += sizes.clients() * schulzFlops(shape);
+            multiplications += sizes.clients() * shape.flops(JORDAN);
         }
         long perClient = size;
         int clients = sizes.clients();
@@ -297,7 +255,7 @@ public final class OrthogonalizeBench {
                     Runnable step = () -> plan.step(m.batch(clients, perClient), ETA, w.batch(clients, perClient));
                     w.zero();
                     step.run();
-                    requireClose(ours, w, precision);
+                    SameWeights.require(ours, w, precision);
                     contest.add(title(precision, products) + ", all matrices", this::useOneBlasThread, step);
                 }
             }
@@ -336,21 +294,13 @@ public final class OrthogonalizeBench {
         return precision == Precision.FP32 ? "fedcomuon" : NARROW;
     }
 
-    private static void requireClose(Buffer ours, Buffer theirs, Precision precision) {
-        if (precision == Precision.FP32) {
-            requireSame(ours, theirs.toFloats(0, (int) theirs.length()), 0);
-        } else {
-            requireNear(ours, theirs);
-        }
-    }
-
     /** Adds loops over calls of BLAS, if their weights are ours. On a GPU nothing mirrors a triangle. */
     private void addLoops(Interleaved contest, BlasLoop loop, Buffer ours, Buffer m, Buffer theirs, long perClient) {
         List<Boolean> variants = device.isHost() ? List.of(true, false) : List.of(false);
         for (boolean symmetric : variants) {
             theirs.zero();
             loop.step(symmetric, sizes.clients(), m, theirs, perClient);
-            requireSame(ours, theirs.toFloats(0, (int) theirs.length()), 0);
+            SameWeights.require(ours, theirs, Precision.FP32);
         }
         int most = device.isHost() ? device.threads() : 1;
         for (int threads : most > 1 ? new int[] {1, most} : new int[] {1}) {
@@ -358,8 +308,8 @@ public final class OrthogonalizeBench {
                 String calls = symmetric ? "syrk + symm" : "gemm";
                 contest.add(
                         device.isHost()
-                                ? "OpenBLAS loop, %s, %d threads".formatted(calls, threads)
-                                : "cuBLAS loop, %s".formatted(calls),
+                                ? "OpenBLAS%s%s, %d threads".formatted(LOOP, calls, threads)
+                                : "cuBLAS%s%s".formatted(LOOP, calls),
                         () -> useBlasThreads(threads),
                         () -> loop.step(symmetric, sizes.clients(), m, theirs, perClient));
             }
@@ -398,7 +348,7 @@ public final class OrthogonalizeBench {
                 Buffer w = how instanceof Exact ? ours : others;
                 Runnable step = () -> plan.step(m.batch(clients, perClient), ETA, w.batch(clients, perClient));
                 step.run();
-                requireClose(ours, w, Precision.FP32);
+                SameWeights.require(ours, w, Precision.FP32);
                 contest.add("fedcomuon, " + how.name(), this::useOneBlasThread, step);
             }
             if (torch.isPresent()) {
@@ -411,7 +361,7 @@ public final class OrthogonalizeBench {
                 matrices.exactStepAll();
                 long at = 0;
                 for (float[] weights : matrices.weights()) {
-                    requireSame(ours, weights, at);
+                    SameWeights.require(ours, weights, at);
                     at += weights.length;
                 }
             }
@@ -443,7 +393,7 @@ public final class OrthogonalizeBench {
             if (narrows) {
                 Runnable rounded = () -> narrow.step(m.batch(1, size), ETA, near.batch(1, size));
                 rounded.run();
-                requireNear(w, near);
+                SameWeights.require(w, near, Precision.BF16);
                 contest.add(NARROW + ", " + narrow.path(), this::useOneBlasThread, rounded);
             }
             if (products().contains(Orthogonalizer.Products.CUBLAS)) {
@@ -455,7 +405,7 @@ public final class OrthogonalizeBench {
                     Runnable step = () -> byCublas.step(m.batch(1, size), ETA, near.batch(1, size));
                     near.zero();
                     step.run();
-                    requireClose(w, near, precision);
+                    SameWeights.require(w, near, precision);
                     contest.add(
                             "%s, %s".formatted(title(precision, Orthogonalizer.Products.CUBLAS), byCublas.path()),
                             this::useOneBlasThread,
@@ -465,22 +415,11 @@ public final class OrthogonalizeBench {
             if (torch.isPresent()) {
                 matrices.add(m, 0, rows, cols);
                 their.run();
-                requireSame(w, matrices.weights().getFirst(), 0);
+                SameWeights.require(w, matrices.weights().getFirst(), 0);
             }
             addTorch(contest, "fp32", their);
-            return measure(what, contest, schulzFlops(shape));
+            return measure(what, contest, shape.flops(JORDAN));
         }
-    }
-
-    /** Returns the flops that symmetric products need, in the form that runs: the Gram form needs fewer. */
-    private static double schulzFlops(Shape shape) {
-        double side = Math.min(shape.rows(), shape.cols());
-        double length = Math.max(shape.rows(), shape.cols());
-        boolean gram =
-                new Auto(JORDAN).pick(shape.rows(), shape.cols(), ElementType.FLOAT32) instanceof GramNewtonSchulz;
-        double cube = side * side * side;
-        // Gram, runs of 2 and 3 steps: X X^T and Q X twice each, and 5 + 9 products of squares
-        return gram ? 2 * 3 * side * side * length + 14 * cube : 5 * (3 * side * side * length + cube);
     }
 
     /** Adds libtorch, if it computes there, with every setting. */
@@ -491,8 +430,8 @@ public final class OrthogonalizeBench {
 
     private List<BenchReport.Row> measure(String what, Interleaved contest, double flops) {
         int peakSide = sizes.peakSide();
-        String peak = "%s sgemm of %d".formatted(blasName(), peakSide)
-                + (device.isHost() ? ", %d threads".formatted(device.threads()) : "");
+        String peak =
+                blasName() + PEAK + peakSide + (device.isHost() ? ", %d threads".formatted(device.threads()) : "");
         long side = (long) peakSide * peakSide;
         try (Buffer a = device.allocate("A", ElementType.FLOAT32, side);
                 Buffer c = device.allocate("C", ElementType.FLOAT32, side)) {
@@ -507,15 +446,16 @@ public final class OrthogonalizeBench {
             }
             Map<String, Timing> timings = contest.measure(rounds);
             useOneBlasThread();
-            double our = timings.values().iterator().next().median();
+            Timing our = timings.values().iterator().next();
+            double ofPeak = flops / (2.0 * side * peakSide);
             return timings.entrySet().stream()
                     .map(e -> {
-                        double seconds = e.getValue().median();
-                        double ratio = e.getKey().equals(peak)
-                                ? flops / our / (2.0 * side * peakSide / seconds)
-                                : e.getKey().startsWith(NARROW) ? our / seconds : seconds / our;
-                        return new BenchReport.Row(
-                                what + ": " + e.getKey(), seconds, e.getValue().spread(), 0, ratio);
+                        Figure ratio = e.getKey().equals(peak)
+                                ? Figure.ratio(e.getValue(), our).times(ofPeak)
+                                : e.getKey().startsWith(NARROW)
+                                        ? Figure.ratio(our, e.getValue())
+                                        : Figure.ratio(e.getValue(), our);
+                        return BenchReport.Row.of(what + ": " + e.getKey(), e.getValue(), ratio, AIMS);
                     })
                     .toList();
         }
@@ -540,31 +480,5 @@ public final class OrthogonalizeBench {
             values[i] = (float) random.nextGaussian();
         }
         buffer.copyIn(0, values);
-    }
-
-    /**
-     * Compares with a relative tolerance of a thousandth: five jordan steps amplify a rounding error about 500 times.
-     */
-    private static void requireSame(Buffer ours, float[] theirs, long offset) {
-        requireSame(ours, theirs, offset, 1e-3);
-    }
-
-    /** Compares with a tolerance of a fifth, which five jordan steps in bf16 may leave of small singular values. */
-    private static void requireNear(Buffer ours, Buffer rounded) {
-        requireSame(ours, rounded.toFloats(0, (int) rounded.length()), 0, 0.2);
-    }
-
-    private static void requireSame(Buffer ours, float[] theirs, long offset, double tolerance) {
-        float[] mine = ours.toFloats(offset, theirs.length);
-        double difference = 0;
-        double whole = 0;
-        for (int i = 0; i < theirs.length; i++) {
-            difference += ((double) mine[i] - theirs[i]) * ((double) mine[i] - theirs[i]);
-            whole += (double) theirs[i] * theirs[i];
-        }
-        if (!(difference <= tolerance * tolerance * whole)) {
-            throw new IllegalStateException(
-                    "the two sides disagree: %.3g of %.3g".formatted(Math.sqrt(difference), Math.sqrt(whole)));
-        }
     }
 }

@@ -28,6 +28,9 @@ public final class RoundBench {
     /** Samples of each contender. */
     public static final int ROUNDS = 9;
 
+    /** How the name of our own rounds begins. */
+    static final String OURS = "fedcomuon";
+
     private static final String MNIST = "mnist";
     private static final String CIFAR_CNN = "cifar-cnn";
 
@@ -46,13 +49,30 @@ public final class RoundBench {
     /** The tolerance relative to the effect of an ulp of the initial weights. */
     private static final double ULPS = 2;
 
+    private static final String OPTIMIZER = "optimizer's share";
+    private static final String EVALUATIONS = "evaluations' share";
+
+    /** Whole runs to measure. */
+    private static final int WHOLE_RUNS = 3;
+
+    /** Those of the paper's sizes; of the time of the steps, the optimizer's share is what is not gradients. */
+    static final Aims AIMS = Aims.NONE
+            .with("mnist, [^:]*: libtorch loop, .* threads", Aim.atLeast(1.5))
+            .with("cifar-cnn, [^:]*: libtorch loop, .* threads", Aim.atLeast(1.3))
+            .with("mnist, [^:]*: fedcomuon, .*", Aim.atMost(0.2).of(OPTIMIZER))
+            .with("cifar-cnn, fedcomuon: fedcomuon, .*", Aim.atMost(0.4).of(OPTIMIZER))
+            .with("cifar-cnn, fedcomuon-vr: fedcomuon, .*", Aim.atMost(0.3).of(OPTIMIZER))
+            .with("mnist-robust, whole run: fedcomuon, .*", Aim.atMost(0.3).of(EVALUATIONS));
+
     private final Device device;
+    private final Aims aims;
     private final int rounds;
     private final TurnListener listener;
     private final List<String> notes = new ArrayList<>();
 
-    private RoundBench(Device device, int rounds, TurnListener listener) {
+    private RoundBench(Device device, Aims aims, int rounds, TurnListener listener) {
         this.device = device;
+        this.aims = aims;
         this.rounds = rounds;
         this.listener = listener;
     }
@@ -65,11 +85,44 @@ public final class RoundBench {
      * @param tasks some of {@link #TASKS}
      */
     public static BenchReport run(Device device, int rounds, boolean small, List<String> tasks, TurnListener listener) {
-        return run(
+        BenchReport report = run(
                 device,
+                small ? Aims.NONE : AIMS,
                 rounds,
                 listener,
                 tasks.stream().map(name -> task(name, small)).toList());
+        if (small || !device.isHost() || !tasks.contains(MNIST)) {
+            return report;
+        }
+        var rows = new ArrayList<>(report.rows());
+        rows.add(wholeRun("mnist-robust", Map.of(), device, AIMS, listener));
+        return new BenchReport(report.suite(), report.device(), report.explanation(), rows, report.notes());
+    }
+
+    /** Measures what part of whole runs of a preset is evaluations. */
+    static BenchReport.Row wholeRun(
+            String preset, Map<String, String> changes, Device device, Aims aims, TurnListener listener) {
+        var runs = new ArrayList<DefaultRun.Measured>();
+        String what = preset + ", whole run";
+        for (int i = 0; i < WHOLE_RUNS; i++) {
+            listener.onTurn(what, i, WHOLE_RUNS);
+            runs.add(DefaultRun.of(preset, changes, device));
+        }
+        listener.onTurn(what, WHOLE_RUNS, WHOLE_RUNS);
+        Timing timing = Timing.of(
+                runs.stream().mapToDouble(DefaultRun.Measured::seconds).toArray());
+        Figure evaluations = Figure.of(runs.stream()
+                .mapToDouble(run -> run.parts().get(DefaultRun.EVALUATIONS))
+                .toArray());
+        return new BenchReport.Row(
+                        "%s: %s".formatted(what, us(device)),
+                        timing.median(),
+                        timing.spread(),
+                        0,
+                        1,
+                        runs.getLast().parts(),
+                        List.of())
+                .judged(aims, Map.of(Aim.RATIO, Figure.exactly(1), EVALUATIONS, evaluations));
     }
 
     private static RoundTask task(String name, boolean small) {
@@ -83,8 +136,8 @@ public final class RoundBench {
         };
     }
 
-    static BenchReport run(Device device, int rounds, TurnListener listener, List<RoundTask> tasks) {
-        var bench = new RoundBench(device, rounds, listener);
+    static BenchReport run(Device device, Aims aims, int rounds, TurnListener listener, List<RoundTask> tasks) {
+        var bench = new RoundBench(device, aims, rounds, listener);
         Optional<String> obstacle = TorchPlace.obstacle(device);
         obstacle.ifPresent(bench.notes::add);
         Optional<TorchPlace> torch = obstacle.isPresent() ? Optional.empty() : Optional.of(TorchPlace.of(device));
@@ -110,7 +163,11 @@ public final class RoundBench {
     }
 
     private String us() {
-        return device.isHost() ? "fedcomuon, %d threads".formatted(device.threads()) : "fedcomuon";
+        return us(device);
+    }
+
+    private static String us(Device device) {
+        return device.isHost() ? "%s, %d threads".formatted(OURS, device.threads()) : OURS;
     }
 
     /** Measures ours without a peer. */
@@ -125,18 +182,42 @@ public final class RoundBench {
                 Map.of());
     }
 
+    /**
+     * Returns the rows of a task.
+     *
+     * @param parts the shares of the parts in every run of a contender; the last of them are those of its samples
+     */
     private List<BenchReport.Row> rows(
-            RoundTask task, String what, Map<String, Timing> timings, Map<String, Map<String, Double>> parts) {
-        double our = timings.get(us()).median();
+            RoundTask task, String what, Map<String, Timing> timings, Map<String, List<Map<String, Double>>> parts) {
+        Timing our = timings.get(us());
         var rows = new ArrayList<BenchReport.Row>();
-        timings.forEach((name, timing) -> rows.add(new BenchReport.Row(
-                what + ": " + name,
-                timing.median() / task.rounds(),
-                timing.spread(),
-                0,
-                timing.median() / our,
-                device.isHost() ? parts.getOrDefault(name, Map.of()) : Map.of())));
+        timings.forEach((name, timing) -> {
+            var figures = new LinkedHashMap<String, Figure>();
+            figures.put(Aim.RATIO, Figure.ratio(timing, our));
+            List<Map<String, Double>> runs = device.isHost() ? parts.getOrDefault(name, List.of()) : List.of();
+            if (!runs.isEmpty()) {
+                figures.put(
+                        OPTIMIZER,
+                        Figure.of(runs.subList(runs.size() - timing.samples().size(), runs.size()).stream()
+                                .mapToDouble(RoundBench::optimizer)
+                                .toArray()));
+            }
+            rows.add(new BenchReport.Row(
+                            what + ": " + name,
+                            timing.median() / task.rounds(),
+                            timing.spread(),
+                            0,
+                            figures.get(Aim.RATIO).median(),
+                            runs.isEmpty() ? Map.of() : runs.getLast(),
+                            List.of())
+                    .judged(aims, figures));
+        });
         return rows;
+    }
+
+    /** Returns the part of the steps that is not gradients. */
+    private static double optimizer(Map<String, Double> parts) {
+        return 1 - parts.get("gradient") / (1 - parts.get("other"));
     }
 
     private List<BenchReport.Row> contest(RoundTask task, RoundTask.Algorithm algorithm, TorchPlace place) {
@@ -157,8 +238,7 @@ public final class RoundBench {
             listener.onTurn(what + ": whether both sides give the same weights", 0, 1);
             requireSame(task, algorithm, loop, initial);
 
-            // The parts of each contender's last run.
-            Map<String, Map<String, Double>> parts = new LinkedHashMap<>();
+            Map<String, List<Map<String, Double>>> parts = new LinkedHashMap<>();
             var contest = new Interleaved(
                             what,
                             () -> {
@@ -166,7 +246,7 @@ public final class RoundBench {
                                 place.synchronize();
                             },
                             listener)
-                    .add(us(), alone, () -> parts.put(us(), ours(task, algorithm.method(), steps)));
+                    .add(us(), alone, () -> all(parts, us()).add(ours(task, algorithm.method(), steps)));
             var rivals = new LinkedHashSet<String>();
             place.settings(device.threads()).forEach((setting, use) -> {
                 String name = "libtorch loop, %s".formatted(setting);
@@ -174,13 +254,17 @@ public final class RoundBench {
                 contest.add(
                         name,
                         use,
-                        () -> parts.put(
-                                name, theirs(loop, () -> algorithm.peer().run(loop, initial, steps))));
+                        () -> all(parts, name)
+                                .add(theirs(loop, () -> algorithm.peer().run(loop, initial, steps))));
             });
             Map<String, Timing> timings = contest.measure(Math.min(rounds, task.mostSamples()), rivals);
             alone.run();
             return rows(task, what, timings, parts);
         }
+    }
+
+    private static List<Map<String, Double>> all(Map<String, List<Map<String, Double>>> parts, String name) {
+        return parts.computeIfAbsent(name, _ -> new ArrayList<>());
     }
 
     private Map<String, Double> ours(RoundTask task, Method method, int steps) {

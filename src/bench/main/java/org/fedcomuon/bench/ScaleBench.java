@@ -38,6 +38,13 @@ public final class ScaleBench {
     private static final int COLS = 256;
 
     private static final int TAU = 5;
+    private static final String MEMORY = "memory per client";
+
+    /** A constant cost, within a tenth; of d gradients it cannot be. */
+    static final Aims AIMS = Aims.NONE
+            .with("[^:]*, K = 1000?: .*", Aim.atLeast(0.9))
+            .with("[^:]*, devices = [24]: .*", Aim.atLeast(0.9))
+            .with("[^:]*, K = 1000?: .*", Aim.atMost(1.1).of(MEMORY));
 
     /** The numbers of clients, of components of g and of devices of a run. */
     private record Size(int clients, int d, int devices) {}
@@ -121,21 +128,28 @@ public final class ScaleBench {
             }
             seconds.put(value, timing.median() / clientSteps(size));
             memory.put(value, (double) memory(problem, method) / size.clients());
+            int first = series.values().getFirst();
+            Figure speed = Figure.ratio(timings.get(String.valueOf(first)), timing)
+                    .times((double) clientSteps(size)
+                            / clientSteps(series.size().apply(first)));
             results.add(new BenchReport.Row(
-                    String.format(
-                            Locale.ROOT,
-                            "%s, %s = %d: per client %.0f bytes of memory and %d bytes sent per round; %.0f bytes of"
-                                    + " heap allocated per client step",
-                            method.name(),
-                            series.symbol(),
-                            value,
-                            memory.get(value),
-                            counted.sentBytes() / size.clients() / laterRounds(size),
-                            allocated.get(value)),
-                    seconds.get(value) * 1000,
-                    timing.spread(),
-                    0,
-                    seconds.get(series.values().getFirst()) / seconds.get(value)));
+                            String.format(
+                                    Locale.ROOT,
+                                    "%s, %s = %d: per client %.0f bytes of memory and %d bytes sent per round; %.0f bytes"
+                                            + " of heap allocated per client step",
+                                    method.name(),
+                                    series.symbol(),
+                                    value,
+                                    memory.get(value),
+                                    counted.sentBytes() / size.clients() / laterRounds(size),
+                                    allocated.get(value)),
+                            seconds.get(value) * 1000,
+                            timing.spread(),
+                            0,
+                            speed.median())
+                    .judged(
+                            AIMS,
+                            Map.of(Aim.RATIO, speed, MEMORY, Figure.exactly(memory.get(value) / memory.get(first)))));
         });
         notes.add(String.format(
                 Locale.ROOT,

@@ -34,7 +34,8 @@ class BenchFileTest {
                                                 0.01,
                                                 0,
                                                 3 * scale,
-                                                Map.of("gradient", 0.5, "other", 0.5)),
+                                                Map.of("gradient", 0.5, "other", 0.5),
+                                                List.of()),
                                         new BenchReport.Row(
                                                 "mnist, fedcomuon: libtorch loop, 2 + 1 threads",
                                                 0.2,
@@ -58,8 +59,8 @@ class BenchFileTest {
         assertThat(table)
                 .contains("cpu:0 (some processor)")
                 .containsPattern("\\d{4}-\\d\\d-\\d\\d; from the least to the greatest of 2 runs")
-                .contains("| mnist, fedcomuon | 2.00 to 2.20 | |")
-                .contains("| 1e+08 elements, d = 1: compose_momentum | 0.97 | |")
+                .contains("| mnist, fedcomuon | 2.00 to 2.20 | | | |")
+                .contains("| 1e+08 elements, d = 1: compose_momentum | 0.97 | | | |")
                 .doesNotContain("| 1e+08 elements, d = 1: triad |");
         assertThat(BenchTable.of(BenchTable.only("compose", List.of(BenchFile.read(run("a.json", 1))))))
                 .contains("compose_momentum")

@@ -62,7 +62,8 @@ class BenchTest {
     void composeCountsTheBytesThatMustMove() {
         try (Device device = Devices.open("cpu:0")) {
             BenchReport report = ComposeBench.run(device, List.of(1_000_000L), 1, TurnListener.NONE);
-            assertThat(report.rows()).hasSize(13).allSatisfy(row -> {
+            assertThat(report.rows()).hasSize(18).allSatisfy(row -> {
+                assertThat(row.aims()).isEmpty(); // it is in the cache
                 assertThat(row.seconds()).isPositive();
                 assertThat(row.ratio()).isPositive();
             });
@@ -75,6 +76,9 @@ class BenchTest {
             assertThat(bytes(report, "d = 1: mean")).isEqualTo(8_000_000);
             assertThat(bytes(report, "d = 1: mean_exponents")).isEqualTo(4_100_000);
             assertThat(bytes(report, "d = 1: mean_sums")).isEqualTo(4_900_000);
+            assertThat(bytes(report, "d = 1: ema")).isEqualTo(12_000_000);
+            assertThat(bytes(report, "d = 1: project")).isEqualTo(8_000_000);
+            assertThat(bytes(report, "d = 1: norm")).isEqualTo(4_000_000);
             assertThat(bytes(report, "d = 1: triad")).isEqualTo(12_000_000);
             assertThat(device.liveBytes()).isZero();
         }
@@ -92,7 +96,7 @@ class BenchTest {
     void orthogonalizeComparesEqualResults() {
         try (Device device = Devices.open("cpu:0", 2, InstructionSet.AUTO)) {
             // Throws when the two sides disagree.
-            BenchReport report = OrthogonalizeBench.run(device, OrthogonalizeBench.Sizes.small(), 1, TurnListener.NONE);
+            BenchReport report = OrthogonalizeBench.run(device, OrthogonalizeSizes.small(), 1, TurnListener.NONE);
             assertThat(report.notes()).isEmpty();
             assertThat(report.rows()).extracting(BenchReport.Row::name).anyMatch(name -> name.contains("Gram form"));
             assertThat(report.rows()).hasSize(12 + 7 + 7 + 2 * 6);
@@ -107,6 +111,7 @@ class BenchTest {
             // Throws when the two sides disagree.
             BenchReport report = RoundBench.run(
                     device,
+                    Aims.NONE.with(".*: fedcomuon, .*", Aim.atMost(1).of("optimizer's share")),
                     1,
                     TurnListener.NONE,
                     List.of(RoundTask.mnist(1), RoundTask.cifarCnn(new CifarCnn.Sizes(8, 4, 6, 3, 20, 10), 4)));
@@ -120,7 +125,34 @@ class BenchTest {
                                 .sum())
                         .isCloseTo(1, within(1e-9));
             });
+            for (int ours = 0; ours < 8; ours += 2) {
+                BenchReport.Row row = report.rows().get(ours);
+                double steps = 1 - row.parts().get("other");
+                assertThat(row.aims()).hasSize(1);
+                assertThat(row.aims().getFirst().found()) // of one run, so that it is that of its parts
+                        .isCloseTo(1 - row.parts().get("gradient") / steps, within(1e-9));
+                assertThat(report.rows().get(ours + 1).aims()).isEmpty();
+            }
             assertThat(device.liveBytes()).isZero();
+        }
+    }
+
+    @Test
+    void aWholeRunIsDividedIntoStepsAndEvaluations() {
+        try (Device device = Devices.open("cpu:0", 2, InstructionSet.AUTO)) {
+            BenchReport.Row row = RoundBench.wholeRun(
+                    "mnist-robust",
+                    Map.of("iterations", "4", "tau", "2", "evaluateEvery", "2", "largest", "40"),
+                    device,
+                    Aims.NONE.with("mnist-robust, .*", Aim.atMost(1).of("evaluations' share")),
+                    TurnListener.NONE);
+            assertThat(row.name()).isEqualTo("mnist-robust, whole run: fedcomuon, 2 threads");
+            assertThat(row.parts().keySet()).containsExactly("steps", "evaluations", "other");
+            assertThat(row.parts())
+                    .allSatisfy((part, share) -> assertThat(share).isBetween(part.equals("other") ? 0.0 : 0.01, 1.0));
+            Judgement share = row.aims().getFirst();
+            assertThat(share.verdict()).isEqualTo(Judgement.Verdict.MET);
+            assertThat(share.found()).isBetween(0.01, 1.0);
         }
     }
 

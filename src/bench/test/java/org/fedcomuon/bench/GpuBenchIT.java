@@ -96,7 +96,7 @@ class GpuBenchIT {
                             what + "storm + project_compose_momentum, inside the ball",
                             what + "compose_momentum");
         }
-        assertThat(all.get("compose")).contains("2e+04 elements, d = 1: mean").hasSize(11); // no non-temporal stores
+        assertThat(all.get("compose")).contains("2e+04 elements, d = 1: mean").hasSize(16); // no non-temporal stores
         assertThat(all.get("orthogonalize"))
                 .contains(
                         "LeNet x 2 clients: fedcomuon, one call",

@@ -26,12 +26,15 @@ import tools.jackson.databind.json.JsonMapper;
  * <caption>The files</caption>
  * <tr><td>{@code config.yaml}</td><td>every setting, one per line</td></tr>
  * <tr><td>{@code metrics.jsonl}</td><td>an object per evaluation: step, round, metrics, seconds, bytes</td></tr>
+ * <tr><td>{@code metrics.csv}</td><td>the same as a table (RFC 4180), a row per evaluation</td></tr>
  * <tr><td>{@code clients.jsonl}</td><td>an object per evaluation and client: step, client, metrics of the client</td></tr>
  * <tr><td>{@code summary.json}</td><td>written at the end: the last values, how the run ended, SHA-256 of the weights,
  * where it ran</td></tr>
  * <tr><td>{@code model.safetensors}</td><td>the final weights, a tensor per block</td></tr>
  * <tr><td>{@code report.html}</td><td>a page about all of it, where the lab is on the class path</td></tr>
  * <tr><td>{@code checkpoints}</td><td>what the run can be resumed from</td></tr>
+ * <tr><td>{@code tensorboard}</td><td>event files, if they were asked for; each is complete up to the last evaluation,
+ * and is there from the start</td></tr>
  * <tr><td>{@code run.lock}</td><td>while it runs: the process that writes the others; see {@link RunLock}</td></tr>
  * </table>
  *
@@ -49,6 +52,7 @@ public final class RunFiles {
 
     private final Path directory;
     private final List<String> metrics = new ArrayList<>();
+    private final MetricsTable table = new MetricsTable();
     private final List<String> clients = new ArrayList<>();
 
     /** Creates the description of a directory, which need not exist. */
@@ -79,6 +83,11 @@ public final class RunFiles {
         return directory.resolve("metrics.jsonl");
     }
 
+    /** Returns the file of the metrics as a table. */
+    public Path metricsTable() {
+        return directory.resolve("metrics.csv");
+    }
+
     /** Returns the file of the metrics of clients. */
     public Path clients() {
         return directory.resolve("clients.jsonl");
@@ -104,6 +113,11 @@ public final class RunFiles {
         return directory.resolve("checkpoints");
     }
 
+    /** Returns the directory of the event files. */
+    public Path tensorBoard() {
+        return directory.resolve("tensorboard");
+    }
+
     /** Returns whether the directory holds a run already, finished or not. */
     public boolean areTaken() {
         return Files.exists(metrics())
@@ -127,7 +141,7 @@ public final class RunFiles {
 
     /** Deletes incomplete files of an earlier part of the run that was killed while writing. */
     void deleteAbandoned() throws IOException {
-        for (Path file : List.of(config(), metrics(), clients(), summary(), report())) {
+        for (Path file : List.of(config(), metrics(), metricsTable(), clients(), summary(), report())) {
             AtomicFile.deleteAbandoned(file);
         }
     }
@@ -154,11 +168,13 @@ public final class RunFiles {
      */
     public Optional<Map<String, Object>> resume(long step) throws IOException {
         resume(clients(), step, clients);
-        return resume(metrics(), step, metrics);
+        List<Map<String, Object>> rows = resume(metrics(), step, metrics);
+        rows.forEach(table::add);
+        return rows.isEmpty() ? Optional.empty() : Optional.of(rows.getLast());
     }
 
-    private static Optional<Map<String, Object>> resume(Path file, long step, List<String> kept) throws IOException {
-        Optional<Map<String, Object>> last = Optional.empty();
+    private static List<Map<String, Object>> resume(Path file, long step, List<String> kept) throws IOException {
+        var rows = new ArrayList<Map<String, Object>>();
         if (Files.exists(file)) {
             List<String> lines = lines(file);
             for (int i = 0; i < lines.size(); i++) {
@@ -170,14 +186,14 @@ public final class RunFiles {
                     Map<String, Object> values = JSON.readValue(line, VALUES);
                     if (values.get("step") instanceof Number at && at.longValue() <= step) {
                         kept.add(line);
-                        last = Optional.of(values);
+                        rows.add(values);
                     }
                 } catch (JacksonException e) {
                     throw new MalformedFileException(file, "line %d: not a JSON object".formatted(i + 1), e);
                 }
             }
         }
-        return last;
+        return rows;
     }
 
     private static List<String> lines(Path file) throws IOException {
@@ -190,6 +206,8 @@ public final class RunFiles {
 
     void addMetrics(Map<String, Object> values) throws IOException {
         metrics.add(JSON.writeValueAsString(values));
+        table.add(values);
+        AtomicFile.write(metricsTable(), table.csv()); // first, so that a line is there only when its row is
         AtomicFile.write(metrics(), String.join("\n", metrics) + '\n');
     }
 

@@ -6,8 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.assertj.core.api.InstanceOfAssertFactories;
 import org.assertj.core.data.Offset;
 import org.fedcomuon.problem.Block;
 import org.fedcomuon.problem.Client;
@@ -21,6 +23,7 @@ import org.fedcomuon.problem.Risk;
 import org.fedcomuon.problem.ThresholdProblem;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.json.JsonMapper;
 
 /** Tests what a federation leaves in a directory. */
 class RunRecorderIT {
@@ -74,11 +77,46 @@ class RunRecorderIT {
                 .containsEntry("diverged", false)
                 .containsEntry("step", 20);
         assertThat(lines("metrics.jsonl")).hasSize(3); // steps 0, 10 and 20
+        assertTheTableIsThatOfTheLines();
+        assertThat(lines("metrics.csv"))
+                .first(InstanceOfAssertFactories.STRING)
+                .startsWith("step,round,train_objective,worst_client_objective,seconds,")
+                .endsWith(",optimizer_share,communicated_bytes");
         assertThat(lines("clients.jsonl")).hasSize(9).first().asString().startsWith("{\"step\":0,\"client\":0,");
         assertThat(lines("config.yaml")).contains("method: fedcomuon-vr", "seed: 3", "clients: 3", "tau: 5");
         Point model = Point.load(files.model(), LAYOUT);
         assertThat(model.values().toArray()).isEqualTo(result.weights().values().toArray());
         assertThat(new CheckpointStore(files.checkpoints()).newest()).isPresent();
+    }
+
+    /** Neither names nor values of these runs have to be in quotes. */
+    private void assertTheTableIsThatOfTheLines() throws Exception {
+        List<String> table = lines("metrics.csv");
+        String[] columns = table.getFirst().split(",");
+        var rows = new ArrayList<Map<String, String>>();
+        for (String line : table.subList(1, table.size())) {
+            String[] fields = line.split(",", -1);
+            assertThat(fields).hasSameSizeAs(columns);
+            var row = new LinkedHashMap<String, String>();
+            for (int i = 0; i < fields.length; i++) {
+                if (!fields[i].isEmpty()) {
+                    row.put(columns[i], fields[i]);
+                }
+            }
+            rows.add(row);
+        }
+        var expected = new ArrayList<Map<String, String>>();
+        for (String line : lines("metrics.jsonl")) {
+            var row = new LinkedHashMap<String, String>();
+            JsonMapper.shared()
+                    .readTree(line)
+                    .properties()
+                    .forEach(entry -> row.put(entry.getKey(), entry.getValue().asString()));
+            expected.add(row);
+        }
+        assertThat(rows)
+                .usingElementComparator((a, b) -> List.copyOf(a.entrySet()).equals(List.copyOf(b.entrySet())) ? 0 : 1)
+                .isEqualTo(expected); // in the same order
     }
 
     @Test
@@ -124,6 +162,7 @@ class RunRecorderIT {
         Result resumed = run().resume(new RunFiles(first).checkpoints()).build().run();
         assertThat(resumed.sha256()).isEqualTo(expected);
         assertThat(steps()).isEqualTo(steps);
+        assertTheTableIsThatOfTheLines();
         assertThat(lines("clients.jsonl")).hasSize(9);
         assertThat(new RunFiles(first).readSummary()).containsEntry("stopped", false);
     }

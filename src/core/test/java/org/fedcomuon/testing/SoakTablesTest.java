@@ -5,8 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.List;
 import java.util.regex.Pattern;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -27,16 +28,20 @@ class SoakTablesTest {
 
     @Test
     void everyTestNamedThereExists() throws IOException {
-        try (Stream<Path> files = Files.walk(Repository.root().resolve("src"))) {
-            var sources = files.map(file -> ("" + file.getFileName()).replace(".java", ""))
-                    .collect(Collectors.toSet());
-            var named = Pattern.compile("`([A-Z][A-Za-z0-9]+(?:IT|Test))`")
-                    .matcher(Files.readString(PAGE))
-                    .results()
-                    .map(match -> match.group(1))
-                    .toList();
-            assertThat(named).hasSizeGreaterThan(10);
-            assertThat(sources).containsAll(named);
+        var sources = new HashSet<String>();
+        for (String directory : List.of("src", "examples")) {
+            try (Stream<Path> files = Files.walk(Repository.root().resolve(directory))) {
+                files.map(file -> "" + file.getFileName())
+                        .filter(name -> name.endsWith(".java"))
+                        .forEach(name -> sources.add(name.replace(".java", "")));
+            }
         }
+        var named = Pattern.compile("`([A-Z][A-Za-z0-9]+(?:IT|Test))`")
+                .matcher(Files.readString(PAGE))
+                .results()
+                .map(match -> match.group(1))
+                .toList();
+        assertThat(named).hasSizeGreaterThan(10);
+        assertThat(sources).containsAll(named);
     }
 }

@@ -147,6 +147,7 @@ final class CompareCommand implements Callable<Integer> {
                 Optional.empty(),
                 OptionalLong.empty(),
                 Optional.empty(),
+                false,
                 new Version().getVersion()[0]);
         new ReproduceTraining(Reproduction.ORTHOGONALIZERS.changed(changes), print).run(out, seeds, options);
     }

@@ -120,6 +120,7 @@ final class ReproduceCommand implements Callable<Integer> {
                 dataDirectory,
                 OptionalLong.empty(),
                 Optional.empty(),
+                false,
                 new Version().getVersion()[0]);
         new ReproduceTraining(what, spec.commandLine().getOut()).run(directory, count, options);
         return 0;

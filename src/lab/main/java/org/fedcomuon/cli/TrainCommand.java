@@ -33,8 +33,9 @@ import picocli.CommandLine.Spec;
         description = "Train a preset: metrics, checkpoints, the model and a report.",
         footer = {
             "",
-            "Writes config.yaml, metrics.jsonl, summary.json, model.safetensors, report.html and checkpoints to its",
-            "directory. Ctrl-C stops after the current step; --resume continues, with bit-identical results.",
+            "Writes config.yaml, metrics.jsonl, metrics.csv, clients.jsonl, summary.json, model.safetensors,",
+            "report.html and checkpoints to its directory. Ctrl-C stops after the current step; --resume",
+            "continues, with bit-identical results.",
             "Exit code 0 when it is done or was stopped, 1 when it failed or diverged, 2 for a bad setting or file."
         })
 final class TrainCommand implements Callable<Integer> {
@@ -101,7 +102,10 @@ final class TrainCommand implements Callable<Integer> {
             description = "The number of clients that take part in a round, instead of their share.")
     private Optional<String> cohort = Optional.empty();
 
-    @Option(names = "--orthogonalizer", paramLabel = "O", description = "exact, exact-svd, newton-schulz, gram or auto.")
+    @Option(
+            names = "--orthogonalizer",
+            paramLabel = "O",
+            description = "exact, exact-svd, newton-schulz, gram or auto.")
     private Optional<String> orthogonalizer = Optional.empty();
 
     @Option(names = "--checkpoint-every", paramLabel = "N", description = "Rounds between checkpoints.")
@@ -171,6 +175,13 @@ final class TrainCommand implements Callable<Integer> {
     @Option(names = "--resume", paramLabel = "DIR", description = "Continue the run in this directory.")
     private Optional<Path> resume = Optional.empty();
 
+    @Option(
+            names = "--tensorboard",
+            description =
+                    "Write event files for TensorBoard too, in the directory tensorboard of the run; a run that has"
+                            + " some continues them when it is resumed.")
+    private boolean tensorBoard;
+
     @Mixin
     private DashboardOptions dashboardOptions;
 
@@ -210,6 +221,7 @@ final class TrainCommand implements Callable<Integer> {
                 threads.map(OptionalInt::of).orElse(OptionalInt.empty()),
                 dataDirectory,
                 memoryLimitBytes(),
+                tensorBoard || resume.filter(Training::hasTensorBoard).isPresent(),
                 Duration.ofSeconds(clusterTimeout),
                 new Version().getVersion()[0]);
         var display = new TrainDisplay(spec.commandLine(), dashboardOptions, quiet);

@@ -18,6 +18,7 @@ abstract class ProcessTraining implements TrainingEngine {
                 job.dataDirectory(),
                 job.memoryLimit(),
                 job.resumes() ? Optional.of(Training.checkpoints(view.directory())) : Optional.empty(),
+                job.tensorBoard(),
                 job.version());
         begin(new Training(job.configuration(), options, view.directory(), view.lock(), view.listeners(), view.notes()))
                 .run();

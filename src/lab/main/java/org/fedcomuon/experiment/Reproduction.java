@@ -438,6 +438,7 @@ public record Reproduction(
                 options.dataDirectory(),
                 options.memoryLimit(),
                 there ? Optional.of(Training.checkpoints(out)) : Optional.empty(),
+                options.tensorBoard(),
                 options.version());
         try {
             Map<String, Object> summary =

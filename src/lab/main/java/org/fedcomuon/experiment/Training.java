@@ -21,6 +21,7 @@ import org.fedcomuon.federation.RunRecorder;
 import org.fedcomuon.federation.Start;
 import org.fedcomuon.file.MalformedFileException;
 import org.fedcomuon.internal.NativeHeap;
+import org.fedcomuon.observe.TensorBoardEvents;
 
 /**
  * One training run with its files: configuration, metrics, checkpoints, model, summary. {@link #run} executes it;
@@ -40,6 +41,7 @@ public final class Training {
      * @param dataDirectory the user's own data files
      * @param memoryLimit the limit of the run in bytes; the available memory if empty
      * @param resume the checkpoint to resume from: a file, or a directory that may hold one
+     * @param tensorBoard whether to write event files
      * @param version of the program, for the summary
      */
     public record Options(
@@ -49,6 +51,7 @@ public final class Training {
             Optional<Path> dataDirectory,
             OptionalLong memoryLimit,
             Optional<Path> resume,
+            boolean tensorBoard,
             String version) {
         public Options {
             devices = List.copyOf(devices);
@@ -111,6 +114,11 @@ public final class Training {
     /** Returns whether a directory holds a run already, finished or not. */
     public static boolean isTaken(Path directory) {
         return new RunFiles(directory).areTaken();
+    }
+
+    /** Returns whether the run in a directory has event files, which it continues when it is resumed. */
+    public static boolean hasTensorBoard(Path directory) {
+        return Files.isDirectory(new RunFiles(directory).tensorBoard());
     }
 
     /** Returns the directory of the checkpoints of the run in a directory. */
@@ -305,6 +313,9 @@ public final class Training {
                             "gradient_evaluations",
                             configuration.gradientEvaluations(
                                     step, task.problem().clients()))));
+            if (options.tensorBoard()) {
+                builder.listener(new TensorBoardEvents(files.tensorBoard(), configuration.values()));
+            }
         }
         if (configuration.text("sampling").equals("examples")) {
             builder.probabilities(task.sizes());

@@ -61,6 +61,7 @@ public interface TrainingEngine {
      * @param threads of each process; its share of the cores if empty
      * @param dataDirectory the user's own data files, as each process sees them
      * @param memoryLimit the limit of each process in bytes; the available memory if empty
+     * @param tensorBoard whether the process that writes the files writes event files too
      * @param timeout the time after which an engine that cannot go on ends the run
      * @param version of the program
      */
@@ -72,6 +73,7 @@ public interface TrainingEngine {
             OptionalInt threads,
             Optional<Path> dataDirectory,
             OptionalLong memoryLimit,
+            boolean tensorBoard,
             Duration timeout,
             String version) {
         public Job {

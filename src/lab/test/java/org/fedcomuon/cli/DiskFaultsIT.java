@@ -12,11 +12,13 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.fedcomuon.testing.ChildJvm;
+import org.fedcomuon.testing.EventFiles;
 import org.fedcomuon.testing.Slow;
 import org.fedcomuon.testing.TrainProcess;
 import org.junit.jupiter.api.AfterEach;
@@ -35,6 +37,9 @@ import tools.jackson.databind.json.JsonMapper;
 class DiskFaultsIT {
     /** For all but checkpoints. */
     private static final long ROOM_KIB = 4096;
+
+    /** For the settings and some evaluations. */
+    private static final long EVENTS_KIB = 8;
 
     @TempDir
     private static Path whole;
@@ -252,6 +257,47 @@ class DiskFaultsIT {
         assertThat(results.resolve("before/model.safetensors")).isNotEmptyFile();
         assertThat(results.resolve("run/report.html")).isNotEmptyFile();
         assertNothingUnfinished(results.resolve("before"));
+    }
+
+    /** Event files are appended to: what there is room for stays, and nothing else of the evaluation. */
+    @Test
+    void aFullDiskOfEventFilesLeavesThemReadableAndWithMoreRoomTheyGoOn() throws Exception {
+        Path out = temporary.resolve("run");
+        Path disk = out.resolve("tensorboard");
+        Path results = Files.createDirectories(temporary.resolve("results"));
+        List<String> train = new ArrayList<>(arguments(out).stream()
+                .map(word -> word.equals("evaluateEvery=10") ? "evaluateEvery=1" : word)
+                .toList());
+        train.add("--tensorboard");
+        int code = withDisk(disk, EVENTS_KIB, """
+                cd %s
+                %s > first.log 2>&1
+                echo $? > first.code
+                cp -r "$disk" first
+                mount -o remount,size=%dk tmpfs "$disk" || exit 99
+                %s > second.log 2>&1 || exit 98
+                cp -r "$disk" second
+                """.formatted(
+                results, shell(TrainProcess.command(train)), ROOM_KIB, shell(TrainProcess.command(resume(out)))));
+        String first = Files.readString(results.resolve("first.log"));
+        assertThat(code)
+                .as(first + Files.readString(temporary.resolve("script")))
+                .isZero();
+        assertThat(Files.readString(results.resolve("first.code")).strip())
+                .as(first)
+                .isEqualTo("1");
+        assertThat(complaint(first))
+                .contains(disk.resolve("events.out.tfevents.").toString())
+                .endsWith("No space left on device");
+        NavigableSet<Long> before = steps(results.resolve("first"));
+        assertThat(before).hasSizeBetween(5, 60);
+        assertThat(before.last()).isEqualTo(before.size() - 1); // each from 0 on
+        assertThat(steps(results.resolve("second"))).hasSize(61).contains(0L, 60L);
+        assertThat(sha256(out)).isEqualTo(expected);
+    }
+
+    private static NavigableSet<Long> steps(Path tensorBoard) throws IOException {
+        return EventFiles.scalars(tensorBoard).get("test_accuracy").navigableKeySet();
     }
 
     @Test

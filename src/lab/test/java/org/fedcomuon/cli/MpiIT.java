@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.fedcomuon.testing.ChildJvm;
+import org.fedcomuon.testing.EventFiles;
 import org.fedcomuon.testing.Slow;
 import org.fedcomuon.testing.TestHosts;
 import org.fedcomuon.testing.TrainProcess;
@@ -127,7 +128,9 @@ class MpiIT {
     @Test
     void twoProcessesGiveTheBitsOfOne() throws Exception {
         Path out = temporary.resolve("run");
-        Process run = mpirun("log", 2, arguments(out));
+        var arguments = new ArrayList<>(arguments(out));
+        arguments.add("--tensorboard");
+        Process run = mpirun("log", 2, arguments);
         assertThat(end(run)).as(log("log")).isZero();
         assertThat(sha256(out)).isEqualTo(expected);
         JsonNode summary = JsonMapper.shared().readTree(Files.readString(out.resolve("summary.json")));
@@ -135,6 +138,9 @@ class MpiIT {
         assertThat(log("log")).containsOnlyOnce("sha256"); // one process speaks
         assertThat(Files.readAllLines(out.resolve("metrics.jsonl")))
                 .hasSameSizeAs(Files.readAllLines(whole.resolve("run").resolve("metrics.jsonl")));
+        assertThat(EventFiles.files(out.resolve("tensorboard"))).hasSize(1); // one process writes
+        assertThat(EventFiles.scalars(out.resolve("tensorboard")).get("test_accuracy"))
+                .hasSameSizeAs(Files.readAllLines(out.resolve("metrics.jsonl")));
     }
 
     @Test

@@ -392,6 +392,7 @@ class PresetsIT {
                 Optional.of(data.resolve(tiny.directory)),
                 OptionalLong.empty(),
                 Optional.empty(),
+                false,
                 "test");
         new ReproduceTraining(figure, new PrintWriter(out)).run(temporary, 2, options);
 

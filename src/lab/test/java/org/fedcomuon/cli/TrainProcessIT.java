@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import org.fedcomuon.testing.EventFiles;
 import org.fedcomuon.testing.Slow;
 import org.fedcomuon.testing.Soak;
 import org.fedcomuon.testing.SoakReport;
@@ -104,7 +105,8 @@ class TrainProcessIT {
     /** How often it was writing a file when it was killed. */
     private int killAndResume(Path out, Random random) throws Exception {
         int writing = 0;
-        List<String> arguments = arguments(out);
+        List<String> arguments = new ArrayList<>(arguments(out));
+        arguments.add("--tensorboard");
         List<String> seen = List.of();
         for (int kill = 0; kill < KILLS; kill++) {
             Process victim = begin("log" + kill, arguments);
@@ -127,6 +129,9 @@ class TrainProcessIT {
                 .extracting(
                         line -> JsonMapper.shared().readTree(line).get("step").asInt())
                 .containsExactly(0, 30, 60, 90, 120);
+        assertThat(EventFiles.scalars(out.resolve("tensorboard")).get("test_accuracy"))
+                .as("tests.seed=%d", SEED)
+                .containsOnlyKeys(0L, 30L, 60L, 90L, 120L);
         assertThat(unfinished(out)).isZero();
         return writing;
     }

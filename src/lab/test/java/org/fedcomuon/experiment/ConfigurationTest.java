@@ -195,7 +195,7 @@ class ConfigurationTest {
                 "lambda;0;lambda = 0; a number more than 0.0",
                 "lambda;NaN;lambda = NaN",
                 "participation;1.01;participation = 1.01; a number more than 0.0 and up to 1.0",
-                "orthogonalizer;svd;one of exact, newton-schulz, gram, auto",
+                "orthogonalizer;svd;one of exact, exact-svd, newton-schulz, gram, auto",
                 "precision;fp16;one of fp32, tf32, bf16",
                 "products;openblas;one of kernels, cublas",
                 "eta;fast;eta = fast; a number, power(FACTOR, EXPONENT) or cosine(FIRST, LAST)",

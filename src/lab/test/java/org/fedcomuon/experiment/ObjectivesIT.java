@@ -55,6 +55,7 @@ class ObjectivesIT {
                 Optional.empty(),
                 OptionalLong.empty(),
                 Optional.empty(),
+                false,
                 "test");
         Path out = temporary.resolve(Integer.toHexString(settings.hashCode()));
         return new Training(configuration(preset, settings), options, out, Optional.empty(), List.of(), note -> {})

@@ -46,6 +46,15 @@ public final class SteadyChannel implements Closeable {
         return open(file, EnumSet.of(StandardOpenOption.READ), StandardOpenOption.READ);
     }
 
+    /** Opens a file that is there for writing and reading. */
+    public static SteadyChannel write(Path file) throws IOException {
+        return open(
+                file,
+                EnumSet.of(StandardOpenOption.READ, StandardOpenOption.WRITE),
+                StandardOpenOption.READ,
+                StandardOpenOption.WRITE);
+    }
+
     /** Makes a file that must not be there yet, for writing and reading. */
     public static SteadyChannel create(Path file) throws IOException {
         return open(

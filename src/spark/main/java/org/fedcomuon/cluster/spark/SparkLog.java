@@ -24,6 +24,7 @@ import org.apache.logging.log4j.core.LogEvent;
 import org.apache.logging.log4j.core.LoggerContext;
 import org.apache.logging.log4j.core.appender.AbstractAppender;
 import org.apache.logging.log4j.core.config.Property;
+import org.fedcomuon.experiment.RunRecord;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -153,13 +154,13 @@ final class SparkLog implements AutoCloseable {
         return warning;
     }
 
-    /** Writes the last words to the directory of a run that has failed, if it exists. */
+    /** Writes the last words to the directory of a run that has failed. One that has not begun leaves no directory. */
     void keep(Path directory) {
         List<String> all;
         synchronized (entries) {
             all = List.copyOf(entries);
         }
-        if (!all.isEmpty() && Files.isDirectory(directory)) {
+        if (!all.isEmpty() && Files.exists(directory.resolve(RunRecord.CONFIG))) {
             try {
                 Files.writeString(directory.resolve(FILE), String.join("", all));
             } catch (IOException e) {

@@ -15,6 +15,7 @@ import org.fedcomuon.experiment.TrainingEngine;
  * @param directory of the run, which all members reach
  * @param dataDirectory the directory of the user's data; empty for none
  * @param memoryLimit in bytes; -1 for what is available
+ * @param tensorBoard whether the first member writes event files
  */
 record TrainingProgram(
         String directory,
@@ -22,6 +23,7 @@ record TrainingProgram(
         ArrayList<String> devices,
         int threads,
         long memoryLimit,
+        boolean tensorBoard,
         String version)
         implements RunSpec.Program {
     static TrainingProgram of(TrainingEngine.Job job, Path directory, int threads) {
@@ -33,6 +35,7 @@ record TrainingProgram(
                 new ArrayList<>(job.devices()),
                 threads,
                 job.memoryLimit().orElse(-1),
+                job.tensorBoard(),
                 job.version());
     }
 
@@ -50,6 +53,7 @@ record TrainingProgram(
                 dataDirectory.isEmpty() ? Optional.empty() : Optional.of(Path.of(dataDirectory)),
                 memoryLimit < 0 ? OptionalLong.empty() : OptionalLong.of(memoryLimit),
                 start.checkpoint(path()),
+                tensorBoard,
                 version);
         new Training(
                         Training.configurationOf(path(), Map.of()),

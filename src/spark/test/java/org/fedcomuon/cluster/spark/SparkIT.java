@@ -9,6 +9,7 @@ import static org.fedcomuon.testing.TrainProcess.summary;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -79,7 +80,9 @@ class SparkIT {
     @Test
     void twoExecutorsGiveTheBitsOfOneProcess() throws Exception {
         Path out = temporary.resolve("run");
-        Process run = train("log", TWO_EXECUTORS, arguments(out));
+        var arguments = new ArrayList<>(arguments(out));
+        arguments.add("--tensorboard");
+        Process run = train("log", TWO_EXECUTORS, arguments);
         assertThat(end(run)).as(log("log")).isZero();
         assertThat(sha256(out)).isEqualTo(expected);
         assertThat(summary(out).get("members").asInt()).isEqualTo(2);
@@ -87,9 +90,23 @@ class SparkIT {
                 .hasSameSizeAs(Files.readAllLines(whole.resolve("run").resolve("metrics.jsonl")));
         assertThat(log("log")).containsOnlyOnce("step 25 of 50").contains("sha256                 " + expected);
         assertThat(out.resolve("report.html")).exists();
+        assertOneMemberHasWrittenEventFiles(out);
         assertNothingElseCrossed(log("log"), summary(out));
         try (var left = Files.list(out)) {
             assertThat(left.map(Path::getFileName).map(Path::toString)).noneMatch(name -> name.startsWith("."));
+        }
+    }
+
+    /** With the name of a metric once for each evaluation. */
+    private static void assertOneMemberHasWrittenEventFiles(Path out) throws IOException {
+        try (Stream<Path> files = Files.list(out.resolve("tensorboard"))) {
+            assertThat(files)
+                    .singleElement()
+                    .satisfies(file -> assertThat(Files.readString(file, StandardCharsets.ISO_8859_1)
+                                    .split("test_accuracy"))
+                            .hasSize(1
+                                    + Files.readAllLines(out.resolve("metrics.jsonl"))
+                                            .size()));
         }
     }
 
