@@ -3,6 +3,7 @@
 module org.fedcomuon.lab {
     requires info.picocli;
     requires java.logging;
+    requires java.management;
     requires org.apache.commons.statistics.distribution;
     requires org.fedcomuon.dashboard;
     requires transitive org.fedcomuon.torch;
@@ -14,6 +15,7 @@ module org.fedcomuon.lab {
             org.fedcomuon.bench;
     exports org.fedcomuon.experiment;
     exports org.fedcomuon.experiment.statistics;
+    exports org.fedcomuon.sweep;
 
     uses org.fedcomuon.cli.Subcommand;
     uses org.fedcomuon.experiment.ChoiceProvider;
