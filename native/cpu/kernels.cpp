@@ -178,6 +178,21 @@ double sum_of_squares(int64_t n, const float *__restrict x) {
     return sum.finish(x + j, n - j);
 }
 
+// Pieces side by side, fetched ahead: with one stream, a core used half of the memory bandwidth.
+void sums_of_squares(const float *__restrict x, double *sums) {
+    constexpr int64_t kAhead = 512;
+    SumOfSquares sum[kSumsAtOnce];
+    for (int64_t j = 0; j < kSumPiece; j += kLanes) {
+#pragma GCC unroll 4
+        for (int i = 0; i < kSumsAtOnce; ++i) {
+            const float *at = x + i * kSumPiece + j;
+            __builtin_prefetch(at + kAhead);
+            sum[i].add(load<Floats>(at), load<Floats>(at + 8));
+        }
+    }
+    for (int i = 0; i < kSumsAtOnce; ++i) sums[i] = sum[i].finish(nullptr, 0);
+}
+
 void step(int64_t n, double step, const float *__restrict m, float *__restrict w) {
     for (int64_t j = 0; j < n; ++j) w[j] -= static_cast<float>(step * static_cast<double>(m[j]));
 }
@@ -348,6 +363,7 @@ const Kernels &FCM_JOIN(kernels_, FCM_ISA)() {
                                    scale_compose,
                                    storm,
                                    sum_of_squares,
+                                   sums_of_squares,
                                    step,
                                    FCM_JOIN(average_, FCM_ISA),
                                    FCM_JOIN(mean_exponents_, FCM_ISA),

@@ -56,6 +56,7 @@ constexpr int64_t kProductPanel = 48;   // columns of B packed side by side, a m
 // Sums run over pieces of this many elements, and the sums of the pieces are added in order. The size never depends on the
 // number of threads, so that results are bit-identical for any number of them.
 constexpr int64_t kSumPiece = 16384;
+constexpr int kSumsAtOnce = 4;  // pieces that are summed side by side, each on its own
 
 // The server step of FedAdam and FedYogi.
 struct AdaptiveStep {
@@ -106,6 +107,8 @@ struct Kernels {
     // h = g_new + keep (h - g_old); returns the sum of squares of the result
     double (*storm)(int64_t n, float keep, const float *g_new, const float *g_old, float *h);
     double (*sum_of_squares)(int64_t n, const float *x);
+    // The same of kSumsAtOnce whole pieces, one after the other in memory; a sum for each.
+    void (*sums_of_squares)(const float *x, double *sums);
     // w -= step m; the product is computed in double and rounded once, so that 1 / ||m|| may leave the range of float
     void (*step)(int64_t n, double step, const float *m, float *w);
     // Elements [at, at + n) of a mean in one pass over memory, written to all targets. `total` is the sum of the weights.

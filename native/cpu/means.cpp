@@ -20,23 +20,26 @@ constexpr uint32_t kExponentBits = 0x7f800000u;
 constexpr int kExponentShift = 23;
 
 // Elements of a tile. Its exponents, sums and means stay in the L1 cache, and its rows, which are read twice and written, in
-// the L2 cache if they fit. Tiles are short, so that reads of the next one, which come while this one is summed, and writes are
-// spread evenly: with 2048 elements the memory was used by a quarter less.
-constexpr int64_t kTile = 512;
+// the L2 cache if they fit. Tiles are short, so that reads of later ones, which come while this one is summed, and writes are
+// spread evenly: with 512 elements the memory was used by a third less.
+constexpr int64_t kTile = 128;
 constexpr int64_t kLeastTile = 64;
 constexpr int64_t kTileBytes = 256 * 1024;
 
-int64_t tile_of(int64_t clients) {
+// How far ahead of a tile's sums rows are fetched: several tiles, because its other passes fetch nothing.
+constexpr int64_t kAhead = 512;
+
+// At most `most` elements, fewer if there are so many rows that they would not fit.
+int64_t fitting(int64_t clients, int64_t most) {
     const int64_t fit = kTileBytes / static_cast<int64_t>(sizeof(float)) / clients / kLeastTile * kLeastTile;
-    return fit < kLeastTile ? kLeastTile : fit > kTile ? kTile : fit;
+    return fit < kLeastTile ? kLeastTile : fit > most ? most : fit;
 }
 
-// So many rows are read at a time: one core then reaches more of the memory bandwidth than with one stream.
-constexpr int kGroup = 8;
+// So many rows are read at a time: one core then reaches more of the memory bandwidth than with one stream. Up to so many
+// clients are summed in registers.
+constexpr int kGroup = 16;
 constexpr int64_t kBlock = 64;
 constexpr int64_t kLine = 64 / sizeof(float);
-// How far ahead rows are fetched where sums are written beside them.
-constexpr int64_t kAhead = 512;
 
 struct Tile {
     alignas(64) uint32_t exponent[kTile];
@@ -78,7 +81,7 @@ inline void raise_block(int64_t n, const float *const *row, uint32_t *__restrict
 #pragma GCC ivdep
     for (int64_t j = 0; j < n; ++j) {
         uint32_t largest = exponent[j];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
         for (int i = 0; i < G; ++i) {
             const uint32_t bits = reinterpret_cast<const Word *>(row[i])[j] & kExponentBits;
             largest = bits > largest ? bits : largest;
@@ -92,7 +95,7 @@ inline void raise_block(int64_t n, const float *const *row, uint32_t *__restrict
 template <int G>
 inline void raise_eight(__mmask8 some, const float *const *row, const double *weight, int64_t j, uint32_t *exponent) {
     __m256i largest = _mm256_maskz_loadu_epi32(some, exponent + j);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int i = 0; i < G; ++i) {
         const EightDoubles terms = eight_terms<true>(some, row[i] + j, weight[i]);
         const __m256i bits = _mm256_castps_si256(_mm512_maskz_cvtpd_ps(kAll, (__m512d)terms));
@@ -115,7 +118,7 @@ inline void raise_weighted_block(int64_t n, const float *const *row, const doubl
 #pragma GCC ivdep
     for (int64_t j = 0; j < n; ++j) {
         uint32_t largest = exponent[j];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
         for (int i = 0; i < G; ++i) {
             const auto rounded = static_cast<float>(term<true>(row[i][j], weight[i]));
             uint32_t bits;
@@ -139,7 +142,7 @@ inline void add_eight(__mmask8 some, const float *const *row, const double *weig
     const auto exponents = (EightSums)_mm512_maskz_cvtepu32_epi64(kAll, _mm256_maskz_loadu_epi32(some, exponent + j));
     const auto scale = (EightDoubles)(offset - (exponents << (52 - kExponentShift)));
     auto total = (EightSums)_mm512_maskz_loadu_epi64(some, sum + j);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int i = 0; i < G; ++i) {
         const EightDoubles scaled = eight_terms<Weighted>(some, row[i] + j, weight[i]) * scale;
         total += (EightSums)_mm512_maskz_cvtpd_epi64(kAll, (__m512d)scaled);
@@ -192,7 +195,7 @@ inline void add_some(const float *const *row, const double *weight, int64_t j, u
     const auto scale = as<Doubles>(offset - (widened(exponents) << (52 - kExponentShift)));
     Sums high{};  // the bits of the magic number are above the 32 that are used
     Sums low{};
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int i = 0; i < G; ++i) {
         Floats x;
         std::memcpy(&x, row[i] + j, sizeof x);
@@ -245,8 +248,8 @@ inline void for_blocks(const Group &group, int64_t n, int64_t ahead, Body &&body
 }
 
 template <int G, bool Weighted>
-void raise(const Group &group, int64_t n, uint32_t *exponent) {
-    for_blocks<G>(group, n, 0, [&](auto rows, const float *const *row, const double *weight, int64_t j, auto length) {
+void raise(const Group &group, int64_t n, int64_t ahead, uint32_t *exponent) {
+    for_blocks<G>(group, n, ahead, [&](auto rows, const float *const *row, const double *weight, int64_t j, auto length) {
         if constexpr (Weighted) {
             raise_weighted_block<rows>(length, row, weight, exponent + j);
         } else {
@@ -286,13 +289,14 @@ inline void for_groups(const MeanTerms &terms, int64_t at, Body &&body) {
     if (count > 0) with_constant(count, group, body);
 }
 
-__attribute__((noinline)) void exponents_of_tile(const MeanTerms &terms, int64_t at, int64_t n, uint32_t *exponent) {
+__attribute__((noinline)) void exponents_of_tile(const MeanTerms &terms, int64_t at, int64_t n, int64_t ahead,
+                                                 uint32_t *exponent) {
     std::memset(exponent, 0, static_cast<size_t>(n) * sizeof *exponent);
     for_groups(terms, at, [&](auto count, const Group &group) {
         if (terms.weights == nullptr) {
-            raise<count, false>(group, n, exponent);
+            raise<count, false>(group, n, ahead, exponent);
         } else {
-            raise<count, true>(group, n, exponent);
+            raise<count, true>(group, n, ahead, exponent);
         }
     });
 }
@@ -354,7 +358,7 @@ void write(int64_t n, const float *mean, int64_t at, int64_t target_count, const
 
 template <class Body>
 inline void for_tiles(int64_t rows, int64_t at, int64_t n, Body &&body) {
-    const int64_t tile = tile_of(rows);
+    const int64_t tile = fitting(rows, kTile);
     for (int64_t start = 0; start < n; start += tile) body(at + start, n - start < tile ? n - start : tile);
 }
 
@@ -367,11 +371,10 @@ void FCM_JOIN(average_, FCM_ISA)(const MeanTerms &terms, int64_t at, int64_t n, 
                                  const Rows &targets) {
     Tile tile;
     alignas(64) float mean[kTile];
+    const int64_t ahead = fitting(terms.clients, kAhead);
     for_tiles(terms.clients, at, n, [&](int64_t start, int64_t length) {
-        exponents_of_tile(terms, start, length, tile.exponent);
-        // The next tile comes from memory while this one is computed.
-        const int64_t next = start + length < at + n ? length : 0;
-        sums_of_tile(terms, start, length, next, tile.exponent, tile.sum);
+        exponents_of_tile(terms, start, length, 0, tile.exponent);
+        sums_of_tile(terms, start, length, ahead, tile.exponent, tile.sum);
         finish_tile(length, terms.bits, total, tile.exponent, tile.sum, mean);
         write(length, mean, start, target_count, targets);
     });
@@ -379,17 +382,19 @@ void FCM_JOIN(average_, FCM_ISA)(const MeanTerms &terms, int64_t at, int64_t n, 
 
 void FCM_JOIN(mean_exponents_, FCM_ISA)(const MeanTerms &terms, int64_t at, int64_t n, uint8_t *exponents) {
     alignas(64) uint32_t exponent[kTile];
+    const int64_t ahead = fitting(terms.clients, kAhead);
     for_tiles(1, at, n, [&](int64_t start, int64_t length) {
-        exponents_of_tile(terms, start, length, exponent);
+        exponents_of_tile(terms, start, length, ahead, exponent);
         for (int64_t j = 0; j < length; ++j) exponents[start + j] = static_cast<uint8_t>(exponent[j] >> kExponentShift);
     });
 }
 
 void FCM_JOIN(mean_sums_, FCM_ISA)(const MeanTerms &terms, int64_t at, int64_t n, const uint8_t *exponents, int64_t *sums) {
     Tile tile;
+    const int64_t ahead = fitting(terms.clients, kAhead);
     for_tiles(1, at, n, [&](int64_t start, int64_t length) {
         for (int64_t j = 0; j < length; ++j) tile.exponent[j] = static_cast<uint32_t>(exponents[start + j]) << kExponentShift;
-        sums_of_tile(terms, start, length, kAhead, tile.exponent, tile.sum);
+        sums_of_tile(terms, start, length, ahead, tile.exponent, tile.sum);
         for (int64_t j = 0; j < length; ++j) {
             sums[start + j] = tile.exponent[j] == kExponentBits ? 0 : static_cast<int64_t>(tile.sum[j]);
         }

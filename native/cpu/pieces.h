@@ -31,8 +31,19 @@ inline double norm_of(const double *sums, int64_t client, int64_t pieces) {
 }
 
 inline void sum_pieces(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t stride, double *sums) {
-    for_pieces(context, clients, n, [&](int64_t k, int64_t start, int64_t length, int64_t task) {
-        sums[task] = context->kernels.sum_of_squares(length, x + k * stride + start);
+    const int64_t pieces = pieces_of(n);
+    const int64_t groups = (pieces + kSumsAtOnce - 1) / kSumsAtOnce;
+    context->pool.run(clients * groups, clients * n, [&](int64_t task, int) {
+        const int64_t k = task / groups;
+        int64_t piece = task % groups * kSumsAtOnce;
+        const int64_t end = piece + kSumsAtOnce < pieces ? piece + kSumsAtOnce : pieces;
+        const float *from = x + k * stride + piece * kSumPiece;
+        double *to = sums + k * pieces + piece;
+        if ((piece + kSumsAtOnce) * kSumPiece <= n) return context->kernels.sums_of_squares(from, to);
+        for (; piece < end; ++piece, from += kSumPiece) {
+            const int64_t left = n - piece * kSumPiece;
+            *to++ = context->kernels.sum_of_squares(left < kSumPiece ? left : kSumPiece, from);
+        }
     });
 }
 

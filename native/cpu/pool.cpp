@@ -51,11 +51,16 @@ void Pool::dispatch(int64_t count, Call call, void *body) {
         body_ = body;
         count_ = count;
         next_.store(0, std::memory_order_relaxed);
-        busy_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
+        open_ = true;
         generation_.fetch_add(1, std::memory_order_release);
     }
     wake_.notify_all();
     drain(0);
+    // A thread that is not awake by now would find nothing to do, and is not waited for.
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        open_ = false;
+    }
     const auto done = [this] { return busy_.load(std::memory_order_acquire) == 0; };
     spin_until(done);
     std::unique_lock<std::mutex> lock(mutex_);
@@ -80,6 +85,8 @@ void Pool::work(int thread) {
             wake_.wait(lock, [&] { return stop_ || called(); });
             if (stop_) return;
             seen = generation_.load(std::memory_order_relaxed);
+            if (!open_) continue;
+            busy_.fetch_add(1, std::memory_order_relaxed);
         }
         drain(thread);
         std::lock_guard<std::mutex> lock(mutex_);

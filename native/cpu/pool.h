@@ -49,9 +49,10 @@ class Pool {
     std::condition_variable wake_;
     std::condition_variable done_;
     bool stop_ = false;  // guarded by mutex_
+    bool open_ = false;  // whether threads may still take part in the loop; guarded by mutex_
     // Modified under mutex_, so that no sleeping thread misses a change; read without the mutex while spinning.
     std::atomic<uint64_t> generation_{0};
-    std::atomic<int> busy_{0};
+    std::atomic<int> busy_{0};  // threads that take part, beside the caller
 
     // Written by the caller before it announces a generation; read only by the workers of that generation.
     Call call_ = nullptr;

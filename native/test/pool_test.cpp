@@ -1,4 +1,5 @@
-// The thread pool: results stay correct over thousands of short loops. The main test for ThreadSanitizer.
+// The thread pool: results stay correct over thousands of short loops, and sums keep their order. The main test for
+// ThreadSanitizer.
 #include <thread>
 
 #include "support.h"
@@ -85,5 +86,44 @@ TEST(contexts_come_and_go) {
     for (int32_t i = 0; i < 200; ++i) {
         Device device(1 + i % 5);
         if (i % 20 == 0) CHECK(rounds(device, 1, i), "a result was wrong");
+    }
+}
+
+// The order of a norm's sums, which no number of threads and no instruction set may change: sixteen lanes of doubles for each
+// piece of 16384 elements, their halves added up, then the pieces.
+TEST(norms_are_summed_in_their_order) {
+    constexpr int64_t kPiece = 16384;
+    constexpr int64_t kLanes = 16;
+    constexpr int64_t kClients = 2;
+    for (const int64_t n : {4 * kPiece - 1, 4 * kPiece, 9 * kPiece + 21}) {
+        Floats x(kClients, n);
+        Random random(3);
+        for (int64_t k = 0; k < kClients; ++k) {
+            for (int64_t j = 0; j < n; ++j) x[k][j] = random.value();
+        }
+        for (const int32_t isa : isas()) {
+            Device device(3, isa);
+            const auto workspace = sum_workspace(device, kClients, n);
+            double norms[kClients];
+            fcm_error error{};
+            CHECK(fcm_norm(device, kClients, n, x.data(), x.stride(), norms, workspace->data(), workspace->bytes(), &error) ==
+                      FCM_OK,
+                  "%s", error.message);
+            for (int64_t k = 0; k < kClients; ++k) {
+                double total = 0.0;
+                for (int64_t piece = 0; piece < n; piece += kPiece) {
+                    double lane[kLanes] = {};
+                    for (int64_t j = piece; j < std::min(n, piece + kPiece); ++j) {
+                        lane[(j - piece) % kLanes] += double{x[k][j]} * double{x[k][j]};
+                    }
+                    for (int64_t half = kLanes / 2; half > 0; half /= 2) {
+                        for (int64_t i = 0; i < half; ++i) lane[i] += lane[i + half];
+                    }
+                    total += lane[0];
+                }
+                CHECK(norms[k] == std::sqrt(total), "%ld elements, isa %d, client %ld: %.17g, not %.17g", long(n), isa,
+                      long(k), norms[k], std::sqrt(total));
+            }
+        }
     }
 }

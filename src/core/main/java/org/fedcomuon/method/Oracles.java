@@ -35,6 +35,8 @@ final class Oracles implements AutoCloseable {
     private final Consumer<ClientFault> onFault;
     private final Problem problem;
     private final Workers workers;
+    private final Workers.Pace innerPace = new Workers.Pace();
+    private final Workers.Pace outerPace = new Workers.Pace();
     private List<Client> oracles = List.of();
     private Map<Integer, Client> byNumber = Map.of();
     private Optional<JointOracle> joint = Optional.empty(); // instead of those, for g and its derivatives
@@ -305,7 +307,9 @@ final class Oracles implements AutoCloseable {
     }
 
     private void evaluate(Views read, Views written, Oracle oracle) {
-        evaluate(read, written, false, () -> evaluate(oracle));
+        // Who reads or writes points does work of their size; f is of a few values.
+        Workers.Pace pace = read.points().isEmpty() && written.points().isEmpty() ? outerPace : innerPace;
+        evaluate(read, written, false, () -> evaluate(oracle, pace));
     }
 
     /**
@@ -368,10 +372,10 @@ final class Oracles implements AutoCloseable {
         return clients.runs().stream().flatMapToInt(run -> IntStream.range(run.first(), run.first() + run.count()));
     }
 
-    private void evaluate(Oracle oracle) {
+    private void evaluate(Oracle oracle, Workers.Pace pace) {
         int[] active = active().toArray();
         var thrown = new @Nullable Exception[active.length];
-        workers.run(active.length, i -> {
+        workers.run(active.length, pace, i -> {
             try {
                 oracle.call(active[i]);
             } catch (Exception e) {

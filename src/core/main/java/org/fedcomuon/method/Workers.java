@@ -2,6 +2,7 @@ package org.fedcomuon.method;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -10,6 +11,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntConsumer;
+import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,6 +19,24 @@ import org.jspecify.annotations.Nullable;
  * no other thread at all.
  */
 final class Workers implements AutoCloseable {
+    /** Tasks that take less together are done before another thread is awake, and are not shared. */
+    private static final long WORTH_WAKING_NANOS = 100_000;
+
+    /** How long tasks of one kind took when they last ran. Not thread-safe. */
+    static final class Pace {
+        private OptionalLong nanosOfTask = OptionalLong.empty();
+
+        private boolean isWorthWaking(int tasks) {
+            return nanosOfTask.isEmpty() || nanosOfTask.getAsLong() * tasks > WORTH_WAKING_NANOS;
+        }
+
+        private void ran(int tasks, long nanos) {
+            if (tasks > 0) {
+                nanosOfTask = OptionalLong.of(nanos / tasks);
+            }
+        }
+    }
+
     private final int count;
     private final @Nullable ExecutorService others;
     private final List<Thread> threads = new CopyOnWriteArrayList<>();
@@ -34,27 +54,33 @@ final class Workers implements AutoCloseable {
                 });
     }
 
-    /** Calls {@code task} for 0 to {@code tasks - 1}, in any order; returns when all are done. */
-    void run(int tasks, IntConsumer task) {
-        if (others == null || tasks < 2) {
-            for (int i = 0; i < tasks; i++) {
-                task.accept(i);
-            }
-            return;
-        }
+    /**
+     * Calls {@code task} for 0 to {@code tasks - 1}, in any order; returns when all are done.
+     *
+     * @param pace of tasks of this kind
+     */
+    void run(int tasks, Pace pace, IntConsumer task) {
+        long start = System.nanoTime();
         var next = new AtomicInteger();
-        Runnable work = () -> {
+        IntSupplier work = () -> {
+            int done = 0;
             for (int i = next.getAndIncrement(); i < tasks; i = next.getAndIncrement()) {
                 task.accept(i);
+                done++;
             }
+            return done;
         };
+        if (others == null || tasks < 2 || !pace.isWorthWaking(tasks)) {
+            pace.ran(work.getAsInt(), System.nanoTime() - start);
+            return;
+        }
         List<Future<?>> helpers = new ArrayList<>();
         for (int i = 1; i < Math.min(count, tasks); i++) {
-            helpers.add(others.submit(work));
+            helpers.add(others.submit(work::getAsInt));
         }
         @Nullable Throwable failure = null;
         try {
-            work.run();
+            pace.ran(work.getAsInt(), System.nanoTime() - start);
         } catch (Throwable e) { // of another language than Java, perhaps; the helpers are still at work
             failure = e;
         }

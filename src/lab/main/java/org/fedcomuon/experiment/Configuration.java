@@ -81,17 +81,14 @@ public final class Configuration {
                         .withDefault("auto"),
                 Setting.oneOf("orthogonalizer", List.of("exact", "exact-svd", "newton-schulz", "gram", "auto"))
                         .withDefault("newton-schulz"),
-                new Setting(
-                                "coefficients",
-                                "one of %s, or your own".formatted(String.join(", ", Coefficients.NAMES)),
-                                text -> {
-                                    Coefficients.parse(text, Optional.empty());
-                                    return text;
-                                })
+                new Setting("coefficients", "one of " + Coefficients.FORMS, text -> {
+                            Coefficients.parse(text, Optional.empty());
+                            return text;
+                        })
                         .withDefault("jordan"),
                 Setting.path("init").optional(),
                 InitialNames.SETTING,
-                Setting.integer("schulzSteps", 1, 100).withDefault("5"),
+                Setting.integer("schulzSteps", 1, 100).optional(),
                 Setting.oneOf("precision", List.of("fp32", "tf32", "bf16")).withDefault(Precision.FP32.toString()),
                 Setting.oneOf("products", List.of("kernels", "cublas"))
                         .withDefault(Orthogonalizer.Products.KERNELS.toString()),
@@ -523,6 +520,16 @@ public final class Configuration {
                         number("vectorRate")));
     }
 
+    /**
+     * Returns the schedule of Newton-Schulz, with the steps that are set or those of the set.
+     *
+     * @throws IllegalArgumentException when it has no such number of steps
+     */
+    public Coefficients coefficients() {
+        return Coefficients.parse(
+                text("coefficients"), has("schulzSteps") ? Optional.of(integer("schulzSteps")) : Optional.empty());
+    }
+
     Orthogonalizer orthogonalizer() {
         String name = text("orthogonalizer");
         Precision precision = Precision.parse(text("precision"));
@@ -535,7 +542,7 @@ public final class Configuration {
         }
         Coefficients coefficients;
         try {
-            coefficients = Coefficients.parse(text("coefficients"), Optional.of(integer("schulzSteps")));
+            coefficients = coefficients();
             return switch (name) {
                 case "gram" -> new GramNewtonSchulz(coefficients, precision, products);
                 case "auto" -> new Auto(coefficients, precision, products);

@@ -58,6 +58,19 @@ public final class Training {
             devices = List.copyOf(devices);
         }
 
+        /** Returns what each of several runs at a time has. */
+        Options share(int runs) {
+            OptionalLong memory = memoryLimit.isPresent() || runs == 1 ? memoryLimit : RunMemory.available();
+            return new Options(
+                    devices,
+                    cluster,
+                    Math.max(1, threads / runs),
+                    dataDirectory,
+                    memory.isPresent() ? OptionalLong.of(memory.getAsLong() / runs) : memory,
+                    resume,
+                    version);
+        }
+
         /** Returns the number of processes that have clients. */
         int members() {
             return cluster.map(Cluster::members).orElse(1);

@@ -5,7 +5,11 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/** Holm's correction: with it, the probability of any wrong decision among several tests stays below the level. */
+/**
+ * Holm's correction: with it, the probability of any wrong decision among several tests stays below the level.
+ *
+ * <p>Thread-safe.
+ */
 public final class Holm {
     private Holm() {}
 

@@ -16,11 +16,15 @@ import org.apache.commons.statistics.distribution.TDistribution;
  * @param differences the first value minus the second, one per seed
  */
 public record PairedSample(List<Long> seeds, List<Double> differences) {
+    /** Of the largest difference; that of two values near each other has a few digits less than they have. */
+    private static final double ROUNDING = 1e-9;
+
     public PairedSample {
         seeds = List.copyOf(seeds);
         differences = List.copyOf(differences);
         if (seeds.size() != differences.size()) {
-            throw new IllegalArgumentException("%d seeds for %d differences".formatted(seeds.size(), differences.size()));
+            throw new IllegalArgumentException(
+                    "%d seeds for %d differences".formatted(seeds.size(), differences.size()));
         }
         if (!differences.stream().allMatch(Double::isFinite)) {
             throw new IllegalArgumentException("differences that are not finite: %s".formatted(differences));
@@ -43,15 +47,27 @@ public record PairedSample(List<Long> seeds, List<Double> differences) {
         return differences.size();
     }
 
-    /** Returns mean and spread of the differences, of which there must be one at least. */
+    /**
+     * Returns mean and spread of the differences, of which there must be one at least. Where they are equal but for
+     * rounding there is no spread.
+     */
     public Summary summary() {
-        return Summary.of(differences);
+        Summary summary = Summary.of(differences);
+        double largest = differences.stream().mapToDouble(Math::abs).max().orElse(0);
+        return summary.deviation() <= ROUNDING * largest ? new Summary(count(), summary.mean(), 0) : summary;
     }
 
     /** Returns the same pairs with a constant taken from each difference: a test of it asks for more than zero. */
     public PairedSample minus(double margin) {
         return new PairedSample(
-                seeds, differences.stream().map(value -> value - margin).toList());
+                seeds,
+                differences.stream()
+                        .map(value -> {
+                            double rest = value - margin;
+                            double rounding = ROUNDING * Math.max(Math.abs(value), Math.abs(margin));
+                            return Math.abs(rest) <= rounding ? 0 : rest;
+                        })
+                        .toList());
     }
 
     /**

@@ -5,7 +5,11 @@ import org.apache.commons.statistics.distribution.GammaDistribution;
 import org.apache.commons.statistics.distribution.NormalDistribution;
 import org.apache.commons.statistics.distribution.TDistribution;
 
-/** The power of a one-sided paired t test, and how many pairs a power needs. */
+/**
+ * The power of a one-sided paired t test, and how many pairs a power needs.
+ *
+ * <p>Thread-safe.
+ */
 public final class Power {
     /** More pairs than this are nobody's plan. */
     public static final int MOST_PAIRS = 100_000;

@@ -18,8 +18,7 @@ final class SignFlips {
     private SignFlips() {}
 
     static Significance test(List<Double> differences) {
-        double[] values =
-                differences.stream().mapToDouble(Double::doubleValue).toArray();
+        double[] values = differences.stream().mapToDouble(Double::doubleValue).toArray();
         double observed = 0;
         double magnitude = 0;
         for (double value : values) {
@@ -27,9 +26,7 @@ final class SignFlips {
             magnitude += Math.abs(value);
         }
         double tolerance = ROUNDING * magnitude;
-        return values.length <= MOST_EXACT
-                ? count(values, observed, tolerance)
-                : sample(values, observed, tolerance);
+        return values.length <= MOST_EXACT ? count(values, observed, tolerance) : sample(values, observed, tolerance);
     }
 
     /** Counts sums of one half with sums of the other, which takes 2^(n/2) and not 2^n steps. */
@@ -52,8 +49,8 @@ final class SignFlips {
             int lower = 0;
             int upper = 0;
             for (int at = 0; at < next.length; at++) { // merges the sums minus the step with those plus it
-                boolean takeLower = upper == sums.length
-                        || (lower < sums.length && sums[lower] - step <= sums[upper] + step);
+                boolean takeLower =
+                        upper == sums.length || (lower < sums.length && sums[lower] - step <= sums[upper] + step);
                 next[at] = takeLower ? sums[lower++] - step : sums[upper++] + step;
             }
             sums = next;
