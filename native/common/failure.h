@@ -52,6 +52,11 @@ inline fcm_status fail_out_of_range(const char *function, Place place, fcm_error
 inline fcm_status fail_norm(const char *function, Place place, fcm_error *error) {
     return fail(error, FCM_NOT_FINITE, place, "%s: the norm of client %" PRId64 " is not finite", function, place.client);
 }
+// Eigenvectors that an operation was given.
+inline fcm_status fail_converged(const char *function, Place place, fcm_error *error) {
+    return fail(error, FCM_NOT_FINITE, place, "%s: the eigenvectors of client %" PRId64 " did not converge", function,
+                place.client);
+}
 inline fcm_status fail_computed(const char *function, Place place, fcm_error *error) {
     return fail(error, FCM_NOT_FINITE, place, "%s: what was computed for client %" PRId64 " is out of range", function,
                 place.client);

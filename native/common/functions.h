@@ -3,8 +3,8 @@
 #pragma once
 
 // Operations on batches, the queries for the size of their workspace, and its preparation. average_rows, mean_combine and
-// mean_finish take addresses that lie anywhere, so that the table does not fit them; their tests are in special_cases_test,
-// cuda_device_test, refusals_test and machines_test.
+// mean_finish take addresses that lie anywhere, and keep_directions and inverse_roots take what solvers make, so that the
+// table does not fit them; their tests are in special_cases_test, cuda_device_test, refusals_test and machines_test.
 #define FCM_EVERY_OPERATION(X)        \
     X(ema)                            \
     X(compose_momentum)               \
@@ -30,6 +30,8 @@
     X(normalize)                      \
     X(rearrange)                      \
     X(dropout_mask)                   \
+    X(widen)                          \
+    X(narrow)                         \
     X(multiply_workspace)             \
     X(multiply)                       \
     X(triad)
@@ -54,6 +56,8 @@
     X(average_rows)             \
     X(mean_combine)             \
     X(mean_finish)              \
+    X(keep_directions)          \
+    X(inverse_roots)            \
     FCM_EVERY_OPERATION(X)
 
 #define FCM_EVERY_FUNCTION(X)  \

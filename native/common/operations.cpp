@@ -681,6 +681,56 @@ fcm_status fcm_dropout_mask(fcm_context *context, int64_t clients, int64_t n, in
     return enter<entry::dropout_mask>(context, error, check, clients, n, left, seeds, mask, mask_stride);
 }
 
+fcm_status fcm_widen(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride, double *y,
+                     fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.sizes(clients, n)
+            .read("x", x, clients, n, x_stride)
+            .batch("y", y, clients, n, n, fcm::kDouble, true)
+            .disjoint();
+        return clients > 0 && n > 0;
+    };
+    return enter<entry::widen>(context, error, check, clients, n, x, x_stride, y);
+}
+
+fcm_status fcm_narrow(fcm_context *context, int64_t clients, int64_t n, const double *x, float *y, int64_t y_stride,
+                      fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.sizes(clients, n)
+            .batch("x", x, clients, n, n, fcm::kDouble, false)
+            .write("y", y, clients, n, y_stride)
+            .disjoint();
+        return clients > 0 && n > 0;
+    };
+    return enter<entry::narrow>(context, error, check, clients, n, x, y, y_stride);
+}
+
+fcm_status fcm_keep_directions(fcm_context *context, int64_t clients, int64_t n, double tolerance, const int32_t *info,
+                               const double *values, double *vectors, int64_t *kept, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.sizes(clients, n).decay("tolerance", tolerance).require(n < fcm::kMostSide, "a side is over 2^31");
+        if (!arguments.ok()) return false;
+        const int64_t used = n > 0 ? clients : 0;
+        arguments.batch("info", info, 1, used, used, sizeof(int32_t), false)
+            .batch("values", values, clients, n, n, fcm::kDouble, false)
+            .batch("vectors", vectors, clients, n * n, n * n, fcm::kDouble, true)
+            .batch("kept", kept, 1, used, used, sizeof(int64_t), true)
+            .disjoint();
+        return clients > 0 && n > 0;
+    };
+    return enter<entry::keep_directions>(context, error, check, clients, n, tolerance, info, values, vectors, kept);
+}
+
+fcm_status fcm_inverse_roots(fcm_context *context, int64_t clients, int64_t n, double *gram, fcm_error *error) {
+    const auto check = [&](Arguments &arguments) {
+        arguments.sizes(clients, n).require(n < fcm::kMostSide, "a side is over 2^31");
+        if (!arguments.ok()) return false;
+        arguments.batch("gram", gram, clients, n * n, n * n, fcm::kDouble, true).disjoint();
+        return clients > 0 && n > 0;
+    };
+    return enter<entry::inverse_roots>(context, error, check, clients, n, gram);
+}
+
 fcm_status fcm_multiply_workspace(const fcm_context *context, int64_t clients, int64_t rows, int64_t cols, int64_t depth,
                                   int64_t *bytes, fcm_error *error) {
     const auto check = [&](Arguments &arguments) {

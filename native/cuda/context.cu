@@ -67,6 +67,7 @@ fcm_status report(const fcm_context *context, const Status &found, fcm_error *er
     place.index = -1;
     if (question.sought == Sought::kOutOfRange) return fail_out_of_range(question.function, place, error);
     if (question.sought == Sought::kNorm) return fail_norm(question.function, place, error);
+    if (question.sought == Sought::kConverged) return fail_converged(question.function, place, error);
     return fail_computed(question.function, place, error);
 }
 

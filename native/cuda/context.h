@@ -25,7 +25,7 @@ struct Span {
 using Spans = std::vector<Span>;
 
 // What an operation looks for; see the functions fail_* of the same names.
-enum class Sought { kNotFinite, kOutOfRange, kNorm, kComputed };
+enum class Sought { kNotFinite, kOutOfRange, kNorm, kConverged, kComputed };
 
 // An operation that looks for NaN or Inf, for the message if it finds any.
 struct Question {

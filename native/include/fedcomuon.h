@@ -445,6 +445,31 @@ FCM_API fcm_status fcm_rearrange(fcm_context *context, int64_t clients, int64_t 
 FCM_API fcm_status fcm_dropout_mask(fcm_context *context, int64_t clients, int64_t n, int32_t left, const uint64_t *seeds,
                                     uint8_t *mask, int64_t mask_stride, fcm_error *error);
 
+/* y = x in double, without gaps between the clients. What is not finite is carried on, not looked for. */
+FCM_API fcm_status fcm_widen(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride, double *y,
+                             fcm_error *error);
+
+/* y = x, which is in double and without gaps, rounded to the nearest float, ties to even. */
+FCM_API fcm_status fcm_narrow(fcm_context *context, int64_t clients, int64_t n, const double *x, float *y, int64_t y_stride,
+                              fcm_error *error);
+
+/*
+ * Leaves out eigenvectors of symmetric matrices, n x n, one per client and without gaps: row i of V is the one of values[i],
+ * values ascend, and a row becomes zero where values[i] <= tolerance^2 values[n-1]. kept[k] counts the others.
+ * 0 <= tolerance < 1. info[k] is what the eigenvalue solver has answered: where it is not 0, V did not converge, which is
+ * FCM_NOT_FINITE with the client, and nothing is written.
+ */
+FCM_API fcm_status fcm_keep_directions(fcm_context *context, int64_t clients, int64_t n, double tolerance,
+                                       const int32_t *info, const double *values, double *vectors, int64_t *kept,
+                                       fcm_error *error);
+
+/*
+ * G = G^-1/2 for symmetric matrices, n x n, one per client and without gaps, that are nearly diagonal: to first order in what
+ * is beside the diagonal. With d_i the root of G_ii, that is 1 / d_i on the diagonal and -G_ij / (d_i d_j (d_i + d_j))
+ * beside it; a row without a positive G_ii, and its column, become zero. The triangle j >= i is read and written.
+ */
+FCM_API fcm_status fcm_inverse_roots(fcm_context *context, int64_t clients, int64_t n, double *gram, fcm_error *error);
+
 FCM_API fcm_status fcm_multiply_workspace(const fcm_context *context, int64_t clients, int64_t rows, int64_t cols,
                                           int64_t depth, int64_t *bytes, fcm_error *error);
 

@@ -3,7 +3,8 @@
 namespace cudasim {
 
 bool Injector::known(const std::string &what) {
-    for (const char *kind : {"malloc", "launch", "copy", "nccl", "nccl-stuck", "nccl-dead", "nccl-remote", "cublas", "cusolver"}) {
+    for (const char *kind : {"malloc", "launch", "copy", "nccl", "nccl-stuck", "nccl-dead", "nccl-remote", "cublas", "cusolver",
+                             "cusolver-unconverged"}) {
         if (what == kind) return true;
     }
     return false;

@@ -140,6 +140,16 @@ TEST(operations_do_not_allocate) {
               fcm_mean_finish(device, 1, 40000, 1, 1.0, adders, exponents.data(), 2, rows, nullptr);
           }) == 0,
           "the end of a mean allocates");
+    Batch<int32_t> info(1, 1);
+    Doubles values(1, 200), vectors(1, 40000);
+    info.fill(0);
+    values.fill(1.0);
+    vectors.fill(1.0);
+    CHECK(counted([&] {
+              fcm_keep_directions(device, 1, 200, 1e-7, info.data(), values.data(), vectors.data(), sums.data(), nullptr);
+              fcm_inverse_roots(device, 1, 200, vectors.data(), nullptr);
+          }) == 0,
+          "eigenvectors allocate");
     CHECK(counted([&] { fcm_copy_in(device, x.data(), y.data(), 160000, nullptr); }) == 0, "a copy allocates");
     CHECK(counted([&] { fcm_zero(device, y.data(), 160000, nullptr); }) == 0, "a fill allocates");
 }

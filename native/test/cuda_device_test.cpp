@@ -1660,3 +1660,72 @@ TEST(nothing_is_left) {
     ok(fcm_live_bytes(sim.context(), &bytes, &error), error);
     CHECK(bytes == 0, "%ld bytes", long(bytes));
 }
+
+// ---- Eigenvectors ----
+
+TEST(directions_and_inverse_roots_as_on_the_cpu) {
+    Both both;
+    for (const int64_t n : {1, 2, 31, 300}) {
+        for (const int64_t clients : {1, 3}) {
+            Random random(static_cast<uint64_t>(n));
+            Doubles values(1, clients * n, {1, 0}), vectors(1, clients * n * n, {1, 0}), kept(1, clients, {1, 0});
+            vectors.fill(random);
+            for (int64_t i = 0; i < clients * n; ++i) {  // over 30, 15 and 10 decades: clients keep different numbers
+                const double decades = 30.0 / static_cast<double>(1 + i / n);
+                values[0][i] = std::pow(10.0, decades * (static_cast<double>(i % n) / static_cast<double>(n)) - 40.0);
+            }
+            for (const int32_t answer : {0, 5}) {
+                Floats info(1, clients, {1, 0});
+                std::fill(info[0], info[0] + clients, 0.0f);
+                std::memcpy(info[0] + clients - 1, &answer, sizeof answer);
+                both.same(words("keep_directions", clients, n, {1, 0}),
+                          [&](Side &side, fcm_error *error) {
+                              const auto *answers = reinterpret_cast<const int32_t *>(side.put(info));
+                              const double *from = side.put(values);
+                              double *to = side.put(vectors);
+                              return fcm_keep_directions(side.context(), clients, n, 1e-7, answers, from, to,
+                                                         reinterpret_cast<int64_t *>(side.put(kept)), error);
+                          },
+                          info, values, vectors, kept);
+            }
+            for (int64_t i = 0; i < clients * n; ++i) vectors[0][i * n + i % n] = values[0][i];
+            both.same(words("inverse_roots", clients, n, {1, 0}),
+                      [&](Side &side, fcm_error *error) {
+                          return fcm_inverse_roots(side.context(), clients, n, side.put(vectors), error);
+                      },
+                      vectors);
+        }
+    }
+}
+
+// Neither is in the table of operations.
+TEST(directions_after_a_fault_are_left_alone) {
+    Side sim(FCM_CUDASIM);
+    constexpr int64_t n = 5;
+    Floats info(1, 1), bad(1, n);
+    Doubles values(1, n), vectors(1, n * n), kept(1, 1);
+    std::fill(info[0], info[0] + 1, 0.0f);
+    std::fill(bad[0], bad[0] + n, kNaN);
+    std::fill(values[0], values[0] + n, 0.0);
+    std::fill(vectors[0], vectors[0] + n * n, 4.0);
+    for (int i = 0; i < 2; ++i) {
+        const auto *answers = reinterpret_cast<const int32_t *>(sim.put(info));
+        double *to = sim.put(vectors);
+        const double *from = sim.put(values);
+        auto *counts = reinterpret_cast<int64_t *>(sim.put(kept));
+        const float *none = sim.put(bad);
+        fcm_error error{};
+        const auto call = [&] {
+            return i == 0 ? fcm_keep_directions(sim.context(), 1, n, 0.5, answers, from, to, counts, &error)
+                          : fcm_inverse_roots(sim.context(), 1, n, to, &error);
+        };
+        ok(fcm_require_finite(sim.context(), 1, n, none, n, nullptr, 0, &error), error);
+        ok(call(), error);
+        CHECK(fcm_synchronize(sim.context(), &error) == FCM_NOT_FINITE, "no fault");
+        CHECK(sim.get(1, vectors) == vectors.all(), "call %d wrote after a fault", i);
+        ok(call(), error);
+        ok(fcm_synchronize(sim.context(), &error), error);
+        CHECK(sim.get(1, vectors) != vectors.all(), "call %d does nothing any more", i);
+        sim.clear();
+    }
+}

@@ -179,6 +179,11 @@ class Results {
         CHECK(std::fabs(got - wanted) <= 1e-12 * wanted, "%s, %s %ld: %.17g, wanted %.17g", where_.c_str(),
               after.operands()[operand].name, long(j), got, wanted);
     }
+    void number(size_t operand, int64_t j, double wanted) {
+        const double got = after.doubles(operand)[j];
+        CHECK(std::memcmp(&got, &wanted, sizeof got) == 0, "%s, %s, element %ld: %.17g, wanted exactly %.17g", where_.c_str(),
+              after.operands()[operand].name, long(j), got, wanted);
+    }
     void whole(size_t operand, int64_t j, uint64_t wanted) {
         uint64_t got;
         std::memcpy(&got, after.bytes(operand).data() + j * 8, sizeof got);
@@ -962,6 +967,47 @@ inline std::vector<Operation> make() {
                 if (j % 4 == 0) number = Data::split_mix(state);
                 r.byte(1, k, j, static_cast<int64_t>(number & 0xffffu) < whole(r.p[0]) ? 1 : 0);
                 number >>= 16;
+            }
+        };
+        all.push_back(op);
+    }
+    {
+        Operation op{};
+        op.name = "widen";
+        op.settings = fixed({{}});
+        op.bad = fixed({});
+        op.operands = [](auto, const Size &s, auto &) -> std::vector<Operand> {
+            return {in("x", s.n), numbers("y", s.clients * s.n, Use::kWritten)};
+        };
+        op.call = [](fcm_context *c, const Size &s, const Parameters &, const Placement &at, fcm_error *e) {
+            return fcm_widen(c, s.clients, s.n, at.floats(0), at.stride[0], at.doubles(1), e);
+        };
+        op.reference = [](Results &r, int64_t k) {
+            for (int64_t j = 0; j < r.size.n; ++j) r.number(1, k * r.size.n + j, double{r.before.floats(0, k)[j]});
+        };
+        all.push_back(op);
+    }
+    {
+        Operation op{};
+        op.name = "narrow";
+        op.settings = fixed({{}});
+        op.bad = fixed({});
+        op.operands = [](auto, const Size &s, auto &) -> std::vector<Operand> {
+            return {numbers("x", s.clients * s.n, Use::kRead), out("y", s.n)};
+        };
+        op.call = [](fcm_context *c, const Size &s, const Parameters &, const Placement &at, fcm_error *e) {
+            return fcm_narrow(c, s.clients, s.n, at.doubles(0), at.floats(1), at.stride[1], e);
+        };
+        // Some in the middle between two floats, beyond their range, and below their normal range.
+        op.prepare = [](Data &data, const Parameters &) {
+            for (int64_t j = 3; j < data.size().clients * data.size().n; j += 7) {
+                double &value = data.doubles(0)[j];
+                value = j % 3 == 0 ? 1.0 + (1.0 + static_cast<double>(j % 4)) * 0x1p-24 : j % 3 == 1 ? -1e300 : 1e-42 * value;
+            }
+        };
+        op.reference = [](Results &r, int64_t k) {
+            for (int64_t j = 0; j < r.size.n; ++j) {
+                r.same(1, k, j, static_cast<float>(r.before.doubles(0)[k * r.size.n + j]));
             }
         };
         all.push_back(op);

@@ -415,3 +415,66 @@ TEST(a_workspace_one_byte_too_small_for_the_largest_is_refused) {
                             nullptr, 0, room.data(), bytes, nullptr) == FCM_OK,
           "exactly enough");
 }
+
+TEST(bad_arguments_of_directions_are_refused) {
+    Device device;
+    constexpr int64_t n = 4;
+    Vector<int32_t> info(16, 0);
+    Vector<double> numbers(256, 0.5);
+    Vector<int64_t> kept(16, -1);
+    const auto numbers_before = numbers;
+    const auto kept_before = kept;
+    const char *function = "fcm_keep_directions";
+    double *const d = numbers.data();
+    const auto call = [&](int64_t clients, int64_t side, double tolerance, const int32_t *answers, const double *values,
+                          double *vectors, int64_t *counts) {
+        return [=, &device](fcm_error *e) {
+            return fcm_keep_directions(device, clients, side, tolerance, answers, values, vectors, counts, e);
+        };
+    };
+    const auto refuse = [&](const char *what, auto run) {
+        refused(FCM_INVALID_ARGUMENT, function, what, run);
+        CHECK(numbers == numbers_before && kept == kept_before, "%s: something was written", what);
+    };
+    refuse("no context", [&](fcm_error *e) {
+        return fcm_keep_directions(nullptr, 2, n, 0.1, info.data(), d, d + 8, kept.data(), e);
+    });
+    refuse("clients < 0", call(-1, n, 0.1, info.data(), d, d + 8, kept.data()));
+    refuse("n < 0", call(2, -1, 0.1, info.data(), d, d + 8, kept.data()));
+    for (const int64_t side : {int64_t{1} << 31, int64_t{1} << 32, INT64_MAX}) {
+        refuse("n too large", call(1, side, 0.1, info.data(), d, d + 8, kept.data()));
+    }
+    refuse("too many clients", call(INT64_MAX, n, 0.1, info.data(), d, d + 8, kept.data()));
+    for (const double tolerance : {-0.1, 1.0, 1.5, double{kNaN}, double{kInf}}) {
+        refuse("a bad tolerance", call(2, n, tolerance, info.data(), d, d + 8, kept.data()));
+    }
+    refuse("no info", call(2, n, 0.1, nullptr, d, d + 8, kept.data()));
+    refuse("no values", call(2, n, 0.1, info.data(), nullptr, d + 8, kept.data()));
+    refuse("no vectors", call(2, n, 0.1, info.data(), d, nullptr, kept.data()));
+    refuse("no counts", call(2, n, 0.1, info.data(), d, d + 8, nullptr));
+    refuse("values on vectors", call(2, n, 0.1, info.data(), d, d + 7, kept.data()));
+    refuse("vectors before values", call(2, n, 0.1, info.data(), d + 31, d, kept.data()));
+    refuse("counts on vectors", call(2, n, 0.1, info.data(), d, d + 8, reinterpret_cast<int64_t *>(d + 39)));
+    refuse("vectors between elements",
+           call(2, n, 0.1, info.data(), d, reinterpret_cast<double *>(reinterpret_cast<char *>(d + 8) + 4), kept.data()));
+    CHECK(call(2, n, 0.1, info.data(), d, d + 8, kept.data())(nullptr) == FCM_OK && kept != kept_before,
+          "the call that the refusals vary");
+    const auto kept_after = kept;
+
+    function = "fcm_inverse_roots";
+    const auto roots = [&](int64_t clients, int64_t side, double *gram) {
+        return [=, &device](fcm_error *e) { return fcm_inverse_roots(device, clients, side, gram, e); };
+    };
+    const auto refuse_roots = [&](const char *what, auto run) {
+        refused(FCM_INVALID_ARGUMENT, function, what, run);
+        CHECK(numbers == numbers_before && kept == kept_after, "%s: something was written", what);
+    };
+    refuse_roots("no context", [&](fcm_error *e) { return fcm_inverse_roots(nullptr, 2, n, d, e); });
+    refuse_roots("clients < 0", roots(-1, n, d));
+    refuse_roots("n < 0", roots(2, -1, d));
+    refuse_roots("n too large", roots(1, int64_t{1} << 31, d));
+    refuse_roots("too many clients", roots(INT64_MAX, n, d));
+    refuse_roots("no matrix", roots(2, n, nullptr));
+    refuse_roots("between elements", roots(2, n, reinterpret_cast<double *>(reinterpret_cast<char *>(d) + 4)));
+    CHECK(roots(2, n, d)(nullptr) == FCM_OK && numbers != numbers_before, "the call that the refusals vary");
+}

@@ -706,3 +706,163 @@ TEST(one_vector_for_all_is_searched_once) {
     CHECK(fcm_all_finite(device, 3, kN, x.data(), 0, &client, &index, nullptr) == FCM_OK, "all_finite");
     CHECK(client == 0 && index == kN - 1, "found client %ld, element %ld", long(client), long(index));
 }
+
+// ---- Eigenvectors ----
+
+namespace {
+
+// Eigenvalues that ascend over forty decades and fewer, the first ones not positive, and vectors of any numbers.
+struct Eigen {
+    Eigen(int64_t clients, int64_t side)
+        : n(side), info(1, clients, 1), values(1, clients * side, 1), vectors(1, clients * side * side, 1), kept(1, clients) {
+        Random random(static_cast<uint64_t>(side));
+        std::vector<double> all(place(clients * side));
+        for (int64_t k = 0; k < clients; ++k) {
+            for (int64_t i = 0; i < side; ++i) {
+                const double part = side == 1 ? 1.0 : static_cast<double>(i) / static_cast<double>(side - 1);
+                const double value = std::pow(10.0, 40.0 * part / (1.0 + static_cast<double>(k)) - 20.0);
+                all[place(k * side + i)] = side > 2 && i == 0 ? -1e-30 : side > 3 && i == 1 ? 0.0 : value;
+            }
+        }
+        values.set(all);
+        vectors.randomize(random);
+        before = vectors.values();
+        info.fill(0);
+        kept.fill(-1);
+    }
+
+    fcm_status keep(fcm_context *context, int64_t clients, double tolerance, fcm_error *error) {
+        return fcm_keep_directions(context, clients, n, tolerance, info.data(), values.data(), vectors.data(), kept.data(),
+                                   error);
+    }
+
+    int64_t n;
+    Batch<int32_t> info;
+    Doubles values;
+    Doubles vectors;
+    Longs kept;
+    std::vector<double> before;
+};
+
+}  // namespace
+
+TEST(directions_are_left_out_by_their_tolerance) {
+    for (const int64_t n : {1, 2, 5, 63, 257}) {
+        for (const int64_t clients : {1, 3}) {
+            for (const double tolerance : {0.0, 1e-7, 0.5}) {
+                Device device(2);
+                Eigen eigen(clients, n);
+                fcm_error error{};
+                CHECK(eigen.keep(device, clients, tolerance, &error) == FCM_OK, "%s", words(error));
+                const auto values = eigen.values.values();
+                const auto kept = eigen.kept.values();
+                auto wanted = eigen.before;
+                for (int64_t k = 0; k < clients; ++k) {
+                    int64_t count = 0;
+                    for (int64_t i = 0; i < n; ++i) {
+                        if (values[place(k * n + i)] > tolerance * tolerance * values[place(k * n + n - 1)]) {
+                            ++count;
+                        } else {
+                            std::fill_n(wanted.begin() + (k * n + i) * n, n, 0.0);
+                        }
+                    }
+                    CHECK(kept[place(k)] == count, "n %ld, tolerance %g: %ld kept, wanted %ld", long(n), tolerance,
+                          long(kept[place(k)]), long(count));
+                    CHECK(n < 5 || (count >= 1 && count < n), "%ld of %ld kept", long(count), long(n));
+                }
+                CHECK(eigen.vectors.is(wanted), "n %ld, tolerance %g: other vectors", long(n), tolerance);
+                CHECK(eigen.vectors.guards_intact() && eigen.kept.guards_intact(), "something was written around");
+            }
+        }
+    }
+}
+
+TEST(of_zero_no_direction_is_kept) {
+    Device device;
+    Eigen eigen(2, 3);
+    eigen.values.fill(0.0);
+    CHECK(eigen.keep(device, 2, 1e-7, nullptr) == FCM_OK, "zero");
+    CHECK(eigen.kept.is({0, 0}) && eigen.vectors.is(std::vector<double>(18, 0.0)), "of zero nothing is kept");
+    for (const auto &[clients, n] : std::vector<std::pair<int64_t, int64_t>>{{0, 3}, {2, 0}}) {
+        CHECK(fcm_keep_directions(device, clients, n, 0.0, static_cast<const int32_t *>(nullptr),
+                                  static_cast<const double *>(nullptr), static_cast<double *>(nullptr),
+                                  static_cast<int64_t *>(nullptr), static_cast<fcm_error *>(nullptr)) == FCM_OK,
+              "an empty batch");
+        CHECK(fcm_inverse_roots(device, clients, n, static_cast<double *>(nullptr), static_cast<fcm_error *>(nullptr)) == FCM_OK,
+              "an empty batch");
+    }
+}
+
+TEST(eigenvectors_that_did_not_converge_are_told_with_their_client) {
+    Device device;
+    Eigen eigen(3, 9);
+    eigen.info.set(std::vector<int32_t>{0, 4, 7});
+    const auto keep = [&](fcm_error *e) { return eigen.keep(device, 3, 1e-7, e); };
+    refused(FCM_NOT_FINITE, "fcm_keep_directions", "info", keep);
+    fcm_error error{};
+    keep(&error);
+    CHECK(error.client == 1 && error.block == -1 && error.index == -1, "(%ld, %ld, %ld)", long(error.client),
+          long(error.block), long(error.index));
+    CHECK(eigen.vectors.is(eigen.before) && eigen.kept.is({-1, -1, -1}), "something was written");
+}
+
+// Times itself and times G it is the identity, but for the square of what is beside the diagonal. Scales over thirty decades,
+// and the first direction is missing.
+TEST(inverse_roots_of_nearly_diagonal_matrices) {
+    constexpr double kBeside = 1e-5;
+    for (const int64_t n : {1, 2, 7, 63, 260}) {
+        for (const int64_t clients : {1, 2}) {
+            Device device(2);
+            Doubles gram(1, clients * n * n, 1);
+            Random random(static_cast<uint64_t>(n));
+            std::vector<double> scales(place(n)), all(place(clients * n * n));
+            for (int64_t i = 0; i < n; ++i) {
+                const double part = static_cast<double>(i) / static_cast<double>(n);
+                scales[place(i)] = n > 2 && i == 0 ? 0.0 : std::pow(10.0, 30.0 * part - 20.0);
+            }
+            for (int64_t k = 0; k < clients; ++k) {
+                for (int64_t i = 0; i < n; ++i) {
+                    for (int64_t j = 0; j < n; ++j) {
+                        const double beside = i == j ? 1.0 : kBeside * random.uniform();
+                        all[place((k * n + i) * n + j)] = j < i ? std::nan("") : scales[place(i)] * scales[place(j)] * beside;
+                    }
+                }
+            }
+            gram.set(all);
+            fcm_error error{};
+            CHECK(fcm_inverse_roots(device, clients, n, gram.data(), &error) == FCM_OK, "%s", words(error));
+            const auto roots = gram.values();
+            const auto at = [n](const std::vector<double> &of, int64_t k, int64_t i, int64_t j) {
+                return of[place((k * n + std::min(i, j)) * n + std::max(i, j))];
+            };
+            const int64_t first = n > 2 ? 1 : 0;
+            for (int64_t k = 0; k < clients; ++k) {
+                std::vector<double> product(place(n * n));  // G R
+                for (int64_t i = first; i < n; ++i) {
+                    for (int64_t j = first; j < n; ++j) {
+                        double sum = 0.0;
+                        for (int64_t p = first; p < n; ++p) sum += at(all, k, i, p) * at(roots, k, p, j);
+                        product[place(i * n + j)] = sum;
+                    }
+                }
+                for (int64_t i = 0; i < n; ++i) {
+                    for (int64_t j = 0; j < i; ++j) {
+                        CHECK(std::isnan(roots[place((k * n + i) * n + j)]), "the other triangle was written");
+                    }
+                    if (scales[place(i)] == 0.0) {
+                        for (int64_t j = 0; j < n; ++j) CHECK(at(roots, k, i, j) == 0.0, "a missing direction");
+                        continue;
+                    }
+                    for (int64_t j = i; j < n; ++j) {
+                        double sum = 0.0;
+                        for (int64_t p = first; p < n; ++p) sum += at(roots, k, i, p) * product[place(p * n + j)];
+                        const double wanted = i == j ? 1.0 : 0.0;
+                        CHECK(std::fabs(sum - wanted) < 20.0 * kBeside * kBeside * static_cast<double>(n),
+                              "n %ld, (%ld, %ld): off by %g", long(n), long(i), long(j), sum - wanted);
+                    }
+                }
+            }
+            CHECK(gram.guards_intact(), "something was written around");
+        }
+    }
+}

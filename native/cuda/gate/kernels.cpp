@@ -39,6 +39,10 @@ struct Shape {
     double cols;
 };
 
+// Eigenvalues of Gram matrices on the short side.
+double side(Scale scale) { return scale == Scale::kLeNet ? 120.0 : 1024.0; }
+double eigenvalues(Scale scale) { return (scale == Scale::kLeNet ? kClients : 1.0) * side(scale); }
+
 // One triangle of the Gram matrix that Newton-Schulz starts from.
 Work gram(Scale scale) {
     const Shape x = scale == Scale::kLeNet ? Shape{120.0, 256.0} : Shape{1024.0, 4096.0};
@@ -114,6 +118,16 @@ const std::vector<Kernel> &kernels() {
              return each(momentum_elements(s), kFloat * (d + 2), 2 * (d + 1), 0);
          },
          plain},
+        {"fcm_k_widen", "widen", "12 N", "0", "N", [](Scale s) { return each(elements(s), 12, 0, 1); }, plain},
+        {"fcm_k_narrow", "narrow", "12 N", "0", "N", [](Scale s) { return each(elements(s), 12, 0, 1); }, plain},
+        {"fcm_k_check_converged", "keep_directions", "4 K", "0", "0", [](Scale) { return each(kClients, kFloat, 0, 0); },
+         plain},
+        {"fcm_k_keep_directions", "keep_directions", "8 K n; 8 K n l where l are left out", "0", "K n",
+         [](Scale s) { return each(eigenvalues(s), kDouble, 0, 1); }, plain},
+        {"fcm_k_inverse_roots", "inverse_roots", "8 K n n", "0", "17 K n n",
+         [](Scale s) { return each(eigenvalues(s) * side(s), kDouble, 0, (4 + 3 * kRoot) / 2); }, plain},
+        {"fcm_k_inverse_diagonals", "inverse_roots", "16 K n", "0", "20 K n",
+         [](Scale s) { return each(eigenvalues(s), 2 * kDouble, 0, 2 * kRoot); }, plain},
         {"fcm_k_check_norms", "project, project_compose_momentum", "8 K", "0", "0",
          [](Scale) { return each(kClients, kDouble, 0, 0); }, plain},
         {"fcm_k_project", "project", "8 N", "0", "3 N", [](Scale s) { return each(elements(s), 8, 0, 3); }, plain},

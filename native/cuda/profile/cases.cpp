@@ -133,6 +133,32 @@ Case parts_of_a_mean(int64_t parts, int64_t n) {
     return c;
 }
 
+// Eigenvectors of which a quarter is left out, and a nearly diagonal matrix.
+Case directions(int64_t clients, int64_t n) {
+    Case c;
+    c.title = "directions, " + std::to_string(clients) + " x " + std::to_string(n) + " x " + std::to_string(n);
+    c.run = [clients, n](fcm_context *context, const Started &started) {
+        const std::vector<int32_t> converged(static_cast<size_t>(clients), 0);
+        std::vector<double> values(static_cast<size_t>(clients * n)), matrices(static_cast<size_t>(clients * n * n), 1e-3);
+        for (int64_t i = 0; i < clients * n; ++i) {
+            values[static_cast<size_t>(i)] = i % n < n / 4 ? 0.0 : static_cast<double>(i % n);
+            matrices[static_cast<size_t>(i * n + i % n)] = 1.0;
+        }
+        const Buffer info(context, converged.data(), clients * 4), ascending(context, values.data(), clients * n * 8),
+            vectors(context, matrices.data(), clients * n * n * 8), gram(context, matrices.data(), clients * n * n * 8),
+            kept(context, clients * 8);
+        started();
+        fcm_error error{};
+        need(fcm_keep_directions(context, clients, n, 1e-7, static_cast<const int32_t *>(info.address()),
+                                 static_cast<const double *>(ascending.address()), static_cast<double *>(vectors.address()),
+                                 static_cast<int64_t *>(kept.address()), &error),
+             error);
+        need(fcm_inverse_roots(context, clients, n, static_cast<double *>(gram.address()), &error), error);
+        need(fcm_synchronize(context, &error), error);
+    };
+    return c;
+}
+
 Case rearrange_8(int64_t rows, int64_t cols) {
     Case c;
     c.title = "rearrange of 8 bytes, " + std::to_string(rows) + " x " + std::to_string(cols) + " transposed";
@@ -194,6 +220,7 @@ std::vector<Case> all_cases() {
     all.push_back(average_rows(20, size.n));  // more than are kept in registers
     all.push_back(parts_of_a_mean(2, size.n));
     all.push_back(rearrange_8(128, 128));
+    all.push_back(directions(2, 120));
     // Small ones, all steps in one launch; and large ones, a launch for each product, of which one step shows all.
     for (const int64_t side : {64, 96, 120, 128}) all.push_back(newton_schulz(side, side, 5));
     all.push_back(newton_schulz(120, 256, 5));

@@ -90,6 +90,18 @@ int cusolverDnXgesvdp(void *handle, void *parameters, int job, int economy, long
                       unsigned long host_bytes, int *info, double *sigma_error);
 
 /*
+ * A = V diag(w) V^T of batch symmetric matrices without gaps between them, of which one triangle is read. w ascends, V
+ * replaces A, and a matrix has an info of its own. From CUDA 12.6 on: look it up before it is called. Workspaces as above.
+ */
+int cusolverDnXsyevBatched_bufferSize(void *handle, void *parameters, int job, int triangle, long long n, int type_a,
+                                      const void *a, long long lda, int type_w, const void *w, int compute_type,
+                                      unsigned long *device_bytes, unsigned long *host_bytes, long long batch);
+int cusolverDnXsyevBatched(void *handle, void *parameters, int job, int triangle, long long n, int type_a, void *a,
+                           long long lda, int type_w, void *w, int compute_type, void *device_work,
+                           unsigned long device_bytes, void *host_work, unsigned long host_bytes, int *info,
+                           long long batch);
+
+/*
  * A = U H, U with orthonormal columns in place of A, H positive semidefinite; m >= n only. From CUDA 13.2 on: look it up
  * before it is called. The three norms are on the device and may be NULL.
  */

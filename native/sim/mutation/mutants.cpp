@@ -7,6 +7,7 @@ namespace {
 
 // The tests for a part of the library.
 const std::vector<std::string> kSums = {"norm_is_summed_in_its_order", "storm"};
+const std::vector<std::string> kDirections = {"directions_and_inverse_roots_as_on_the_cpu"};
 const std::vector<std::string> kTopK = {"top_k_of_ties", "top_k_of_different_magnitudes"};
 const std::vector<std::string> kSmallSchulz = {"newton_schulz_of_mixed_shapes", "newton_schulz_of_a_tall_matrix"};
 const std::vector<std::string> kLongSchulz = {"newton_schulz_of_long_sides"};
@@ -261,6 +262,19 @@ std::vector<Mutant> make() {
          {{"dropout.cu", "std::copy(seeds + first, seeds + first + count, carried.of)",
            "std::copy(seeds, seeds + count, carried.of)"}},
          "dropout.cu", Engine::kSource, {"dropout_masks_of_more_clients_than_a_launch_takes"}});
+
+    // ---- Eigenvectors ----
+    add({"diagonals-first", "inverse roots: the diagonal is replaced before it is read",
+         {{"factors.cu", "if (fcm::stopped(status)) return;\n    for (int64_t task = blockIdx.x; task < clients * n; task += gridDim.x) {\n        const int64_t client = task / n;\n        const int64_t i = task - client * n;\n        double *own = gram",
+           "if (fcm::stopped(status)) return;\n    if (threadIdx.x == 0 && blockIdx.x < n) gram[blockIdx.x * (n + 1)] *= 1.5;\n    for (int64_t task = blockIdx.x; task < clients * n; task += gridDim.x) {\n        const int64_t client = task / n;\n        const int64_t i = task - client * n;\n        double *own = gram"}},
+         "factors.cu", Engine::kSource, kDirections});
+    add({"rows-of-the-first-client", "directions: each client is judged by the eigenvalues of the first",
+         {{"factors.cu", "const double *own = values + client * n;", "const double *own = values + 0 * client;"}}, "factors.cu",
+         Engine::kSource, kDirections});
+    add({"kept-by-every-row", "directions: every block writes the count, at once",
+         {{"factors.cu", "if (i > 0) continue;", "if (i > n) continue;"}}, "factors.cu", Engine::kPtx, kDirections});
+    add({"unconverged-unseen", "directions: nobody looks whether eigenvectors converged",
+         {{"factors.cu", "if (info[k] != 0) check.found(info + k);", ""}}, "factors.cu", Engine::kSource, kDirections});
 
     // ---- Largest elements ----
     add({"tie-break", "among equals one too many stays",

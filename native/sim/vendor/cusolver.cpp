@@ -4,6 +4,7 @@
 #include "vendor/cusolver.h"
 
 #include <memory>
+#include <string>
 
 #include "cudasim/control.h"
 #include "dense.h"
@@ -250,6 +251,46 @@ int gesvdp(const char *function, const Handle &handle, const Task<T> &task, void
     });
 }
 
+#if CUSOLVER_STAND_IN_EIGENVECTORS
+// One triangle of a symmetric matrix; the other one is not looked at.
+template <typename T>
+Dense symmetric(const T *a, std::int64_t lda, std::int64_t n, bool upper) {
+    Dense result(n, n);
+    for (std::int64_t j = 0; j < n; ++j) {
+        for (std::int64_t i = 0; i < n; ++i) {
+            const bool there = upper ? i <= j : i >= j;
+            result(i, j) = load(there ? a[i + j * lda] : a[j + i * lda]);
+        }
+    }
+    return result;
+}
+
+template <typename T>
+int eigenvectors(const char *function, const Handle &handle, bool vectors, bool upper, std::int64_t n, T *a, std::int64_t lda,
+                 T *w, void *work, unsigned long bytes, int *info, std::int64_t batch) {
+    const auto element = static_cast<std::int64_t>(sizeof(T));
+    if (!require(function, lda >= std::max<std::int64_t>(1, n), "the leading dimension of A is too small") ||
+        !on_device(function, "A", a, span(n, n + (batch - 1) * n, lda, sizeof(T)), handle.device) ||
+        !on_device(function, "W", w, batch * n * element, handle.device) ||
+        !on_device(function, "info", info, batch * static_cast<std::int64_t>(sizeof(int)), handle.device)) {
+        return CUSOLVER_STATUS_INVALID_VALUE;
+    }
+    const std::string what = std::string(function) + ", " + std::to_string(batch) + " of " + std::to_string(n) + " x " +
+                             std::to_string(n);
+    return run(what.c_str(), handle, [=, device = handle.device] {
+        std::memset(work, 0xff, bytes);
+        for (std::int64_t k = 0; k < batch; ++k) {
+            T *const own = a + k * lda * n;
+            const Eigen eigen = diagonalize(symmetric(own, lda, n, upper), 100);
+            spoil(own, lda, n, n);
+            if (vectors) write(eigen.v, own, lda);
+            for (std::int64_t i = 0; i < n; ++i) store(w[k * n + i], eigen.w[static_cast<std::size_t>(i)]);
+            info[k] = eigen.converged && !cudasim::injected("cusolver-unconverged", device) ? 0 : 1;
+        }
+    });
+}
+#endif
+
 #if CUSOLVER_STAND_IN_POLAR
 template <typename T>
 int polar(const char *function, const Handle &handle, std::int64_t m, std::int64_t n, T *a, std::int64_t lda, T *h,
@@ -434,6 +475,50 @@ VENDOR_API int cusolverDnXgesvdp(void *address, void *, int job, int economy, lo
                            static_cast<float *>(u), ldu, static_cast<float *>(v), ldv, info};
     return gesvdp(__func__, *handle, task, device_work, device_bytes);
 }
+
+#if CUSOLVER_STAND_IN_EIGENVECTORS
+namespace {
+
+bool eigenvectors_fit(const char *function, int job, int triangle, long long batch) {
+    return require(function, job == CUSOLVER_EIG_MODE_VECTOR || job == CUSOLVER_EIG_MODE_NOVECTOR, "no such job") &&
+           require(function, triangle == CUSOLVER_FILL_LOWER || triangle == CUSOLVER_FILL_UPPER, "no such triangle") &&
+           require(function, batch >= 1, "a batch of less than one");
+}
+
+}  // namespace
+
+VENDOR_API int cusolverDnXsyevBatched_bufferSize(void *handle, void *parameters, int job, int triangle, long long n,
+                                                 int type_a, const void *, long long, int type_w, const void *,
+                                                 int compute_type, unsigned long *device_bytes, unsigned long *host_bytes,
+                                                 long long batch) {
+    if (!eigenvectors_fit(__func__, job, triangle, batch) ||
+        !require(__func__, all<Parameters>().find(parameters) != nullptr, "no parameters")) {
+        return CUSOLVER_STATUS_INVALID_VALUE;
+    }
+    return room_query(__func__, handle, n, n * batch, {type_a, type_w, compute_type}, device_bytes, host_bytes);
+}
+
+VENDOR_API int cusolverDnXsyevBatched(void *address, void *parameters, int job, int triangle, long long n, int type_a, void *a,
+                                      long long lda, int type_w, void *w, int compute_type, void *device_work,
+                                      unsigned long device_bytes, void *host_work, unsigned long host_bytes, int *info,
+                                      long long batch) {
+    std::shared_ptr<Handle> handle;
+    const int status = ready(__func__, address, handle);
+    if (status != CUSOLVER_STATUS_SUCCESS) return status;
+    if (!eigenvectors_fit(__func__, job, triangle, batch) ||
+        !require(__func__, all<Parameters>().find(parameters) != nullptr, "no parameters") ||
+        !one_type(__func__, {type_a, type_w, compute_type}) ||
+        !both_rooms(__func__, device_work, device_bytes, host_work, host_bytes, n, n * batch, type_a, handle->device)) {
+        return CUSOLVER_STATUS_INVALID_VALUE;
+    }
+    const bool vectors = job == CUSOLVER_EIG_MODE_VECTOR;
+    const bool upper = triangle == CUSOLVER_FILL_UPPER;
+    return type_a == CUSOLVER_R_64F ? eigenvectors(__func__, *handle, vectors, upper, n, static_cast<double *>(a), lda,
+                                                   static_cast<double *>(w), device_work, device_bytes, info, batch)
+                                    : eigenvectors(__func__, *handle, vectors, upper, n, static_cast<float *>(a), lda,
+                                                   static_cast<float *>(w), device_work, device_bytes, info, batch);
+}
+#endif
 
 #if CUSOLVER_STAND_IN_POLAR
 VENDOR_API int cusolverDnXpolar_bufferSize(void *handle, void *, int, long long m, long long n, int type_a, const void *,

@@ -224,6 +224,63 @@ inline Svd decompose(Dense a, double tolerance, int sweeps) {
     return result;
 }
 
+struct Eigen {
+    std::vector<double> w;  // ascending
+    Dense v;                // n x n
+    bool converged = true;
+};
+
+// Jacobi's method: rotates pairs of rows and columns of a symmetric A until it is diagonal.
+inline Eigen diagonalize(Dense a, int sweeps) {
+    const std::int64_t n = a.rows();
+    Eigen result;
+    Dense v(n, n);
+    for (std::int64_t j = 0; j < n; ++j) v(j, j) = 1;
+    if (!a.finite()) {
+        result.w.assign(static_cast<std::size_t>(n), std::numeric_limits<double>::quiet_NaN());
+        result.v = std::move(v);
+        result.converged = false;
+        return result;
+    }
+    double squares = 0;
+    for (std::int64_t j = 0; j < n; ++j) squares += dot(a.column(j), a.column(j), n);
+    // What is left beside the diagonal moves an eigenvalue by less than rounding does.
+    const double noise = 1e-17 * std::sqrt(squares);
+    bool rotated = n > 1;
+    for (int sweep = 0; rotated && sweep < sweeps; ++sweep) {
+        rotated = false;
+        for (std::int64_t p = 0; p < n - 1; ++p) {
+            for (std::int64_t q = p + 1; q < n; ++q) {
+                if (std::abs(a(p, q)) <= noise) continue;
+                rotated = true;
+                const double theta = (a(q, q) - a(p, p)) / (2 * a(p, q));
+                const double t = std::copysign(1.0, theta) / (std::abs(theta) + std::hypot(1.0, theta));
+                const double c = 1 / std::hypot(1.0, t), s = c * t;
+                const auto turn = [c, s](double &one, double &other) {
+                    const double before = one;
+                    one = c * before - s * other;
+                    other = s * before + c * other;
+                };
+                for (std::int64_t i = 0; i < n; ++i) turn(a(i, p), a(i, q));
+                for (std::int64_t i = 0; i < n; ++i) turn(a(p, i), a(q, i));
+                for (std::int64_t i = 0; i < n; ++i) turn(v(i, p), v(i, q));
+                a(p, q) = a(q, p) = 0;  // and not the rounding of it
+            }
+        }
+    }
+    result.converged = !rotated;
+    std::vector<std::pair<double, std::int64_t>> order;
+    for (std::int64_t j = 0; j < n; ++j) order.emplace_back(a(j, j), j);
+    std::stable_sort(order.begin(), order.end(), [](const auto &x, const auto &y) { return x.first < y.first; });
+    result.v = Dense(n, n);
+    for (std::int64_t j = 0; j < n; ++j) {
+        const auto [value, from] = order[static_cast<std::size_t>(j)];
+        result.w.push_back(value);
+        std::copy(v.column(from), v.column(from) + n, result.v.column(j));
+    }
+    return result;
+}
+
 // The same columns, completed to a square matrix.
 inline Dense widened(const Dense &q) {
     Dense result(q.rows(), q.rows());

@@ -10,8 +10,8 @@
 
 extern "C" {
 // The after-th next call (1 is the very next) of a kind on a device fails, once. what: "malloc", "launch", "copy", "nccl",
-// "nccl-stuck", "nccl-dead", "nccl-remote" (vendor/nccl.cpp), "cublas", "cusolver"; or "clear", which removes everything
-// injected on the device, or on all devices if it is -1. Returns 0 on success.
+// "nccl-stuck", "nccl-dead", "nccl-remote" (vendor/nccl.cpp), "cublas", "cusolver", "cusolver-unconverged" (a matrix of a batch of
+// eigenvectors, vendor/cusolver.cpp); or "clear", which removes everything injected on the device, or on all devices if it is -1. Returns 0 on success.
 CUDASIM_API int cudasim_inject(const char *what, int device, long long after);
 // Bytes allocated on a device and not yet freed; for -1, of all devices and pinned memory together. A free that is pending
 // in a stream does not count yet.

@@ -218,7 +218,81 @@ void polar_based(int type) {
     CHECK(cusolverDnDestroyParams(parameters) == 0, "destroy");
 }
 
+// V diag(w) V^T of each matrix of a batch, from one triangle: the other one holds NaN.
+template <typename T>
+void eigenvectors(int type) {
+    const Handle handle;
+    void *parameters = nullptr;
+    CHECK(cusolverDnCreateParams(&parameters) == 0, "parameters");
+    constexpr int batch = 3;
+    const double tolerance = sizeof(T) == 4 ? 2e-5 : 1e-12;
+    for (const int n : {1, 2, 7, 40}) {
+        const int lda = n + 1;
+        for (const int triangle : {CUSOLVER_FILL_LOWER, CUSOLVER_FILL_UPPER}) {
+            auto a = normal<T>(static_cast<std::size_t>(lda * n * batch), 8);
+            const auto at = [&](int k, int i, int j) -> T & { return a[static_cast<std::size_t>((k * n + j) * lda + i)]; };
+            for (int k = 0; k < batch; ++k) {
+                for (int j = 0; j < n; ++j) {
+                    for (int i = 0; i < n; ++i) {
+                        const bool there = triangle == CUSOLVER_FILL_LOWER ? i >= j : i <= j;
+                        if (!there) at(k, i, j) = static_cast<T>(std::nanf(""));
+                        if (k == 1 && there) at(k, i, j) = 1;  // of rank 1
+                    }
+                }
+            }
+            const OnDevice<T> on_a(a), w(static_cast<std::size_t>(n * batch));
+            const OnDevice<int> info(batch);
+            unsigned long device_bytes = 0, host_bytes = 0;
+            CHECK(cusolverDnXsyevBatched_bufferSize(handle.get(), parameters, CUSOLVER_EIG_MODE_VECTOR, triangle, n, type,
+                                                    on_a.at(), lda, type, w.at(), type, &device_bytes, &host_bytes, batch) == 0,
+                  "query");
+            const OnDevice<char> room(device_bytes);
+            std::vector<char> host(host_bytes);
+            const auto run = [&](unsigned long on_device, long long count) {
+                return cusolverDnXsyevBatched(handle.get(), parameters, CUSOLVER_EIG_MODE_VECTOR, triangle, n, type, on_a.at(),
+                                              lda, type, w.at(), type, room.at(), on_device, host.data(), host_bytes,
+                                              info.at(), count);
+            };
+            CHECK(run(device_bytes - 1, batch) == CUSOLVER_STATUS_INVALID_VALUE, "too little room on the device");
+            CHECK(run(device_bytes, 0) == CUSOLVER_STATUS_INVALID_VALUE, "no matrices");
+            CHECK(run(device_bytes, batch) == 0, "syevBatched");
+            const auto v = on_a.values(), values = w.values();
+            for (int k = 0; k < batch; ++k) {
+                CHECK(info.values()[static_cast<std::size_t>(k)] == 0, "info %d", k);
+                const auto vector = [&](int i, int l) {
+                    return static_cast<double>(v[static_cast<std::size_t>((k * n + l) * lda + i)]);
+                };
+                const auto value = [&](int l) { return static_cast<double>(values[static_cast<std::size_t>(k * n + l)]); };
+                for (int i = 0; i < n; ++i) {
+                    CHECK(i == 0 || value(i) >= value(i - 1), "order");
+                    for (int j = 0; j < n; ++j) {
+                        double sum = 0, inner = 0;
+                        for (int l = 0; l < n; ++l) {
+                            sum += vector(i, l) * value(l) * vector(j, l);
+                            inner += vector(l, i) * vector(l, j);
+                        }
+                        const bool there = triangle == CUSOLVER_FILL_LOWER ? i >= j : i <= j;
+                        const double wanted = static_cast<double>(there ? at(k, i, j) : at(k, j, i));
+                        CHECK(std::abs(sum - wanted) < tolerance, "n %d, matrix %d, (%d, %d): %g", n, k, i, j, sum - wanted);
+                        CHECK(std::abs(inner - (i == j ? 1 : 0)) < tolerance, "V is not orthonormal by %g", inner);
+                    }
+                }
+            }
+            CHECK(cusolverDnXsyevBatched_bufferSize(handle.get(), nullptr, CUSOLVER_EIG_MODE_VECTOR, triangle, n, type,
+                                                    on_a.at(), lda, type, w.at(), type, &device_bytes, &host_bytes,
+                                                    batch) == CUSOLVER_STATUS_INVALID_VALUE,
+                  "no parameters");
+        }
+    }
+    CHECK(cusolverDnDestroyParams(parameters) == 0, "destroy");
+}
+
 }  // namespace
+
+TEST(eigenvectors_multiply_back) {
+    eigenvectors<float>(CUSOLVER_R_32F);
+    eigenvectors<double>(CUSOLVER_R_64F);
+}
 
 TEST(gesvd_multiplies_back) {
     qr_iteration<float>();

@@ -3,6 +3,8 @@
 module org.fedcomuon.lab {
     requires info.picocli;
     requires java.logging;
+    requires java.management;
+    requires org.apache.commons.statistics.distribution;
     requires org.fedcomuon.dashboard;
     requires transitive org.fedcomuon.torch;
     requires static org.jspecify;
@@ -12,6 +14,8 @@ module org.fedcomuon.lab {
     exports org.fedcomuon.cli to
             org.fedcomuon.bench;
     exports org.fedcomuon.experiment;
+    exports org.fedcomuon.experiment.statistics;
+    exports org.fedcomuon.sweep;
 
     uses org.fedcomuon.cli.Subcommand;
     uses org.fedcomuon.experiment.ChoiceProvider;

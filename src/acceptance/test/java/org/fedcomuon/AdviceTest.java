@@ -26,13 +26,17 @@ class AdviceTest {
     /** Options that picocli adds, and one whose name is a constant. */
     private static final Set<String> ADDED = Set.of("--help", "--version", "--verbose");
 
-    /** Where arguments of other programs are: of the JVM, npm, mpirun and spark-submit. */
+    /**
+     * Where arguments of other programs are: of the JVM, npm, mpirun and spark-submit; and variables of style sheets.
+     */
     private static final Set<String> COMMANDS_OF_OTHERS = Set.of(
             "SparkSettings.java",
             "NpmPackage.java",
             "ChildJvm.java",
             "MpiRounds.java",
             "ClientsSection.java",
+            "HeatMaps.java",
+            "WorkerProcess.java",
             "DriverErrors.java");
 
     private static List<Path> sources() throws IOException {

@@ -20,6 +20,7 @@ class ArchitectureTest {
     private static final List<List<String>> LAYERS = List.of(
             List.of("bench"),
             List.of("cli"),
+            List.of("sweep"),
             List.of("report", "dashboard"),
             List.of("experiment"),
             List.of("model", "data", "observe"),

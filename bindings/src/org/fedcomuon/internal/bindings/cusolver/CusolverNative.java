@@ -1601,6 +1601,155 @@ public class CusolverNative extends CusolverNative$shared {
         }
     }
 
+    private static class cusolverDnXsyevBatched_bufferSize {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            CusolverNative.C_INT,
+            CusolverNative.C_POINTER,
+            CusolverNative.C_POINTER,
+            CusolverNative.C_INT,
+            CusolverNative.C_INT,
+            CusolverNative.C_LONG_LONG,
+            CusolverNative.C_INT,
+            CusolverNative.C_POINTER,
+            CusolverNative.C_LONG_LONG,
+            CusolverNative.C_INT,
+            CusolverNative.C_POINTER,
+            CusolverNative.C_INT,
+            CusolverNative.C_POINTER,
+            CusolverNative.C_POINTER,
+            CusolverNative.C_LONG_LONG
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("cusolverDnXsyevBatched_bufferSize");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int cusolverDnXsyevBatched_bufferSize(void *handle, void *parameters, int job, int triangle, long long n, int type_a, const void *a, long long lda, int type_w, const void *w, int compute_type, unsigned long *device_bytes, unsigned long *host_bytes, long long batch)
+     * }
+     */
+    public static FunctionDescriptor cusolverDnXsyevBatched_bufferSize$descriptor() {
+        return cusolverDnXsyevBatched_bufferSize.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int cusolverDnXsyevBatched_bufferSize(void *handle, void *parameters, int job, int triangle, long long n, int type_a, const void *a, long long lda, int type_w, const void *w, int compute_type, unsigned long *device_bytes, unsigned long *host_bytes, long long batch)
+     * }
+     */
+    public static MethodHandle cusolverDnXsyevBatched_bufferSize$handle() {
+        return cusolverDnXsyevBatched_bufferSize.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int cusolverDnXsyevBatched_bufferSize(void *handle, void *parameters, int job, int triangle, long long n, int type_a, const void *a, long long lda, int type_w, const void *w, int compute_type, unsigned long *device_bytes, unsigned long *host_bytes, long long batch)
+     * }
+     */
+    public static MemorySegment cusolverDnXsyevBatched_bufferSize$address() {
+        return cusolverDnXsyevBatched_bufferSize.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int cusolverDnXsyevBatched_bufferSize(void *handle, void *parameters, int job, int triangle, long long n, int type_a, const void *a, long long lda, int type_w, const void *w, int compute_type, unsigned long *device_bytes, unsigned long *host_bytes, long long batch)
+     * }
+     */
+    public static int cusolverDnXsyevBatched_bufferSize(MemorySegment handle, MemorySegment parameters, int job, int triangle, long n, int type_a, MemorySegment a, long lda, int type_w, MemorySegment w, int compute_type, MemorySegment device_bytes, MemorySegment host_bytes, long batch) {
+        var mh$ = cusolverDnXsyevBatched_bufferSize.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("cusolverDnXsyevBatched_bufferSize", handle, parameters, job, triangle, n, type_a, a, lda, type_w, w, compute_type, device_bytes, host_bytes, batch);
+            }
+            return (int)mh$.invokeExact(handle, parameters, job, triangle, n, type_a, a, lda, type_w, w, compute_type, device_bytes, host_bytes, batch);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class cusolverDnXsyevBatched {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            CusolverNative.C_INT,
+            CusolverNative.C_POINTER,
+            CusolverNative.C_POINTER,
+            CusolverNative.C_INT,
+            CusolverNative.C_INT,
+            CusolverNative.C_LONG_LONG,
+            CusolverNative.C_INT,
+            CusolverNative.C_POINTER,
+            CusolverNative.C_LONG_LONG,
+            CusolverNative.C_INT,
+            CusolverNative.C_POINTER,
+            CusolverNative.C_INT,
+            CusolverNative.C_POINTER,
+            CusolverNative.C_LONG,
+            CusolverNative.C_POINTER,
+            CusolverNative.C_LONG,
+            CusolverNative.C_POINTER,
+            CusolverNative.C_LONG_LONG
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("cusolverDnXsyevBatched");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int cusolverDnXsyevBatched(void *handle, void *parameters, int job, int triangle, long long n, int type_a, void *a, long long lda, int type_w, void *w, int compute_type, void *device_work, unsigned long device_bytes, void *host_work, unsigned long host_bytes, int *info, long long batch)
+     * }
+     */
+    public static FunctionDescriptor cusolverDnXsyevBatched$descriptor() {
+        return cusolverDnXsyevBatched.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int cusolverDnXsyevBatched(void *handle, void *parameters, int job, int triangle, long long n, int type_a, void *a, long long lda, int type_w, void *w, int compute_type, void *device_work, unsigned long device_bytes, void *host_work, unsigned long host_bytes, int *info, long long batch)
+     * }
+     */
+    public static MethodHandle cusolverDnXsyevBatched$handle() {
+        return cusolverDnXsyevBatched.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int cusolverDnXsyevBatched(void *handle, void *parameters, int job, int triangle, long long n, int type_a, void *a, long long lda, int type_w, void *w, int compute_type, void *device_work, unsigned long device_bytes, void *host_work, unsigned long host_bytes, int *info, long long batch)
+     * }
+     */
+    public static MemorySegment cusolverDnXsyevBatched$address() {
+        return cusolverDnXsyevBatched.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int cusolverDnXsyevBatched(void *handle, void *parameters, int job, int triangle, long long n, int type_a, void *a, long long lda, int type_w, void *w, int compute_type, void *device_work, unsigned long device_bytes, void *host_work, unsigned long host_bytes, int *info, long long batch)
+     * }
+     */
+    public static int cusolverDnXsyevBatched(MemorySegment handle, MemorySegment parameters, int job, int triangle, long n, int type_a, MemorySegment a, long lda, int type_w, MemorySegment w, int compute_type, MemorySegment device_work, long device_bytes, MemorySegment host_work, long host_bytes, MemorySegment info, long batch) {
+        var mh$ = cusolverDnXsyevBatched.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("cusolverDnXsyevBatched", handle, parameters, job, triangle, n, type_a, a, lda, type_w, w, compute_type, device_work, device_bytes, host_work, host_bytes, info, batch);
+            }
+            return (int)mh$.invokeExact(handle, parameters, job, triangle, n, type_a, a, lda, type_w, w, compute_type, device_work, device_bytes, host_work, host_bytes, info, batch);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class cusolverDnXpolar_bufferSize {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             CusolverNative.C_INT,

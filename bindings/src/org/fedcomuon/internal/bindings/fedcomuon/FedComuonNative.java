@@ -3838,6 +3838,270 @@ public class FedComuonNative extends FedComuonNative$shared {
         }
     }
 
+    private static class fcm_widen {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_widen");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_widen(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride, double *y, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_widen$descriptor() {
+        return fcm_widen.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_widen(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride, double *y, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_widen$handle() {
+        return fcm_widen.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_widen(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride, double *y, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_widen$address() {
+        return fcm_widen.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_widen(fcm_context *context, int64_t clients, int64_t n, const float *x, int64_t x_stride, double *y, fcm_error *error)
+     * }
+     */
+    public static int fcm_widen(MemorySegment context, long clients, long n, MemorySegment x, long x_stride, MemorySegment y, MemorySegment error) {
+        var mh$ = fcm_widen.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_widen", context, clients, n, x, x_stride, y, error);
+            }
+            return (int)mh$.invokeExact(context, clients, n, x, x_stride, y, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_narrow {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_narrow");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_narrow(fcm_context *context, int64_t clients, int64_t n, const double *x, float *y, int64_t y_stride, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_narrow$descriptor() {
+        return fcm_narrow.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_narrow(fcm_context *context, int64_t clients, int64_t n, const double *x, float *y, int64_t y_stride, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_narrow$handle() {
+        return fcm_narrow.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_narrow(fcm_context *context, int64_t clients, int64_t n, const double *x, float *y, int64_t y_stride, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_narrow$address() {
+        return fcm_narrow.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_narrow(fcm_context *context, int64_t clients, int64_t n, const double *x, float *y, int64_t y_stride, fcm_error *error)
+     * }
+     */
+    public static int fcm_narrow(MemorySegment context, long clients, long n, MemorySegment x, MemorySegment y, long y_stride, MemorySegment error) {
+        var mh$ = fcm_narrow.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_narrow", context, clients, n, x, y, y_stride, error);
+            }
+            return (int)mh$.invokeExact(context, clients, n, x, y, y_stride, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_keep_directions {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_DOUBLE,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_keep_directions");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_keep_directions(fcm_context *context, int64_t clients, int64_t n, double tolerance, const int32_t *info, const double *values, double *vectors, int64_t *kept, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_keep_directions$descriptor() {
+        return fcm_keep_directions.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_keep_directions(fcm_context *context, int64_t clients, int64_t n, double tolerance, const int32_t *info, const double *values, double *vectors, int64_t *kept, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_keep_directions$handle() {
+        return fcm_keep_directions.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_keep_directions(fcm_context *context, int64_t clients, int64_t n, double tolerance, const int32_t *info, const double *values, double *vectors, int64_t *kept, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_keep_directions$address() {
+        return fcm_keep_directions.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_keep_directions(fcm_context *context, int64_t clients, int64_t n, double tolerance, const int32_t *info, const double *values, double *vectors, int64_t *kept, fcm_error *error)
+     * }
+     */
+    public static int fcm_keep_directions(MemorySegment context, long clients, long n, double tolerance, MemorySegment info, MemorySegment values, MemorySegment vectors, MemorySegment kept, MemorySegment error) {
+        var mh$ = fcm_keep_directions.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_keep_directions", context, clients, n, tolerance, info, values, vectors, kept, error);
+            }
+            return (int)mh$.invokeExact(context, clients, n, tolerance, info, values, vectors, kept, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class fcm_inverse_roots {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            FedComuonNative.C_INT,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_LONG,
+            FedComuonNative.C_POINTER,
+            FedComuonNative.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("fcm_inverse_roots");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * fcm_status fcm_inverse_roots(fcm_context *context, int64_t clients, int64_t n, double *gram, fcm_error *error)
+     * }
+     */
+    public static FunctionDescriptor fcm_inverse_roots$descriptor() {
+        return fcm_inverse_roots.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * fcm_status fcm_inverse_roots(fcm_context *context, int64_t clients, int64_t n, double *gram, fcm_error *error)
+     * }
+     */
+    public static MethodHandle fcm_inverse_roots$handle() {
+        return fcm_inverse_roots.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * fcm_status fcm_inverse_roots(fcm_context *context, int64_t clients, int64_t n, double *gram, fcm_error *error)
+     * }
+     */
+    public static MemorySegment fcm_inverse_roots$address() {
+        return fcm_inverse_roots.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * fcm_status fcm_inverse_roots(fcm_context *context, int64_t clients, int64_t n, double *gram, fcm_error *error)
+     * }
+     */
+    public static int fcm_inverse_roots(MemorySegment context, long clients, long n, MemorySegment gram, MemorySegment error) {
+        var mh$ = fcm_inverse_roots.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("fcm_inverse_roots", context, clients, n, gram, error);
+            }
+            return (int)mh$.invokeExact(context, clients, n, gram, error);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class fcm_multiply_workspace {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             FedComuonNative.C_INT,

@@ -64,6 +64,7 @@ final class DefaultRun {
                 Optional.empty(),
                 OptionalLong.empty(),
                 Optional.empty(),
+                false,
                 "bench");
         var recorder = new Listener() {
             @Override

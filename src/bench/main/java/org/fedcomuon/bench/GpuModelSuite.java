@@ -71,7 +71,8 @@ final class GpuModelSuite {
                 Integer.parseInt(c.text("tau")),
                 c.iterations(),
                 MuonWork.Iteration.of(
-                        c.integer("schulzSteps"), c.text("orthogonalizer").equals("auto")),
+                        c.coefficients().steps().size(),
+                        c.text("orthogonalizer").equals("auto")),
                 evaluation(c));
     }
 

@@ -33,7 +33,7 @@ final class CudaLibraries implements VendorLibraries {
     private CudaLibraries(NativeDevice device, CudaBindings bindings, CublasBlas blas) {
         this.device = device;
         this.bindings = bindings;
-        this.together = !Boolean.parseBoolean(System.getProperty(DETERMINISTIC_PROPERTY, "true"));
+        this.together = together();
         this.blas = blas;
     }
 
@@ -53,6 +53,11 @@ final class CudaLibraries implements VendorLibraries {
             throw CudaStatus.of(device.name(), e);
         }
         return new CudaLibraries(device, bindings, new CublasBlas(device, cublas));
+    }
+
+    /** Returns whether a call may serve all clients, whose bits then depend on how many share the device. */
+    static boolean together() {
+        return !Boolean.parseBoolean(System.getProperty(DETERMINISTIC_PROPERTY, "true"));
     }
 
     /** Returns the libraries of a kind of device. */

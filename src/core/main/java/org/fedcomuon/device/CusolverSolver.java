@@ -6,7 +6,6 @@ import java.lang.foreign.ValueLayout;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalLong;
 import org.fedcomuon.internal.bindings.cusolver.CusolverNative;
 import org.fedcomuon.internal.bindings.fedcomuon.FedComuonNative;
 import org.fedcomuon.internal.vendor.CusolverBinding;
@@ -46,6 +45,7 @@ final class CusolverSolver implements Solver, AutoCloseable {
     private Method method;
     private final NativeCalls calls = new NativeCalls(Arena.ofAuto());
     private final CudaWorkspace workspace;
+    private final CudaFactors factors;
     private final Map<Shape, Need> needs = new HashMap<>();
     private MemorySegment hostRoom = MemorySegment.NULL;
     private MemorySegment answers = MemorySegment.NULL; // the ints that tell of convergence
@@ -55,6 +55,7 @@ final class CusolverSolver implements Solver, AutoCloseable {
         this.cusolver = cusolver;
         this.method = method;
         this.workspace = new CudaWorkspace(device);
+        this.factors = new CudaFactors(device, cusolver);
         try {
             check(cusolver.setStream(device.stream()), "preparing cuSOLVER");
         } catch (RuntimeException e) {
@@ -97,14 +98,18 @@ final class CusolverSolver implements Solver, AutoCloseable {
     }
 
     @Override
-    public OptionalLong factorWorkspace(int count, int rows, int cols) {
-        return OptionalLong.empty();
+    public Optional<String> factorObstacle() {
+        return factors.obstacle();
     }
 
     @Override
-    public int[] orthogonalFactors(MatrixBatch a, double tolerance, MatrixBatch o, Buffer workspace) {
-        throw new DeviceException.Unsupported(
-                "%s: eigenvectors by %s are not called".formatted(device.name(), title()));
+    public long factorWorkspace(int count, int rows, int cols) {
+        return factors.workspace(count, rows, cols);
+    }
+
+    @Override
+    public void orthogonalFactors(MatrixBatch a, double tolerance, MatrixBatch o, Buffer doubles, Buffer kept) {
+        factors.compute(a, tolerance, o, doubles, kept);
     }
 
     private Method way(int rows, int cols) {
@@ -615,6 +620,7 @@ final class CusolverSolver implements Solver, AutoCloseable {
     @Override
     public void close() {
         device.stream();
+        factors.close();
         cusolver.close();
         workspace.close();
     }

@@ -15,15 +15,17 @@ import org.fedcomuon.internal.bindings.openblas.OpenBlasNative;
  * thread, so that the bits do not depend on the number of threads.
  *
  * <p>With the short side n, {@code G = A A^T} is the sum of exact products of floats in double precision. From its
- * eigenvectors V and eigenvalues w follows {@code U V^T = V w^-1/2 V^T A}. Rounding in G is relative to its largest
- * eigenvalue, so it moves an eigenvalue of relative size r by one part in r / 1e-16; for small r, one step of
- * Newton-Schulz in double precision squares what that has moved in the result.
+ * eigenvectors V, one in a row, and eigenvalues w follows {@code V^T w^-1/2 V A}. Rounding in G is relative to its
+ * largest eigenvalue, so small directions are only roughly right. Where there are any, A is rotated into {@code B = V
+ * A}, whose rows are as good as orthogonal, each with its own scale and with the digits that belong to it. In {@code B
+ * B^T} nothing large hides what is small, so its inverse root S, to first order in what is beside the diagonal, has
+ * twice as many digits as V, and the factor is {@code V^T S B}.
  *
  * <p>Not thread-safe; confined to the device thread.
  */
 final class GramFactors implements AutoCloseable {
-    /** Eigenvalues below this, relative to the largest, leave an error that a step of Newton-Schulz takes away. */
-    private static final double POLISHED = 1e-10;
+    /** Eigenvalues below this, relative to the largest, leave an error of more than the rounding of a float. */
+    private static final double SMALL = 1e-10;
 
     private static final int ORDER = OpenBlasNative.CblasRowMajor();
     private static final int UPPER = OpenBlasNative.CblasUpper();
@@ -111,7 +113,7 @@ final class GramFactors implements AutoCloseable {
      * @param tolerance directions whose singular value is at most this part of the largest are left out
      * @param kept receives how many directions each matrix has kept
      */
-    void compute(Operands all, double tolerance, MemorySegment workspace, int[] kept) {
+    void compute(Operands all, double tolerance, MemorySegment workspace, long[] kept) {
         int together = Math.min(threads, all.count());
         long bytes = perThread(all.rows(), all.cols()) * Double.BYTES;
         var next = new AtomicInteger();
@@ -141,7 +143,7 @@ final class GramFactors implements AutoCloseable {
         }
     }
 
-    private static void take(Operands all, double tolerance, MemorySegment memory, AtomicInteger next, int[] kept) {
+    private static void take(Operands all, double tolerance, MemorySegment memory, AtomicInteger next, long[] kept) {
         Workspace workspace = Workspace.of(memory, all.rows(), all.cols());
         for (int k = next.getAndIncrement(); k < all.count(); k = next.getAndIncrement()) {
             kept[k] = factor(all, k, tolerance, workspace);
@@ -159,7 +161,7 @@ final class GramFactors implements AutoCloseable {
         for (long i = 0; i < all.size(); i++) {
             x.setAtIndex(ValueLayout.JAVA_DOUBLE, i, a.getAtIndex(ValueLayout.JAVA_FLOAT, i));
         }
-        gram(wide, rows, cols, x, work.gram());
+        gram(wide, n, wide ? cols : rows, x, cols, work.gram());
         int info = OpenBlasNative.LAPACKE_dsyevd_work(
                 OpenBlasNative.LAPACK_COL_MAJOR(),
                 (byte) 'V',
@@ -185,12 +187,12 @@ final class GramFactors implements AutoCloseable {
         MemorySegment result = work.y();
         if (dropped == n) {
             result.fill((byte) 0);
+        } else if (work.w().getAtIndex(ValueLayout.JAVA_DOUBLE, dropped) < SMALL * largest) {
+            rotateAndBack(wide, rows, cols, dropped, work);
+            result = x;
         } else {
             root(n, dropped, work);
-            apply(wide, rows, cols, 1, work.square(), x, 0, result);
-            if (work.w().getAtIndex(ValueLayout.JAVA_DOUBLE, dropped) < POLISHED * largest) {
-                result = polish(wide, rows, cols, work);
-            }
+            apply(wide, rows, cols, work.square(), x, result);
         }
         MemorySegment o = all.o().asSlice(k * all.strideO() * Float.BYTES, all.size() * Float.BYTES);
         for (long i = 0; i < all.size(); i++) {
@@ -199,20 +201,20 @@ final class GramFactors implements AutoCloseable {
         return n - dropped;
     }
 
-    /** Computes one triangle of X X^T, or of X^T X where X is tall. */
-    private static void gram(boolean wide, int rows, int cols, MemorySegment x, MemorySegment gram) {
+    /** Computes one triangle of X X^T, n x n with X n x length, or of X^T X where X is tall. */
+    private static void gram(boolean wide, int n, int length, MemorySegment x, int stride, MemorySegment gram) {
         OpenBlasNative.cblas_dsyrk(
                 ORDER,
                 UPPER,
                 wide ? OpenBlasNative.CblasNoTrans() : OpenBlasNative.CblasTrans(),
-                Math.min(rows, cols),
-                Math.max(rows, cols),
+                n,
+                length,
                 1,
                 x,
-                cols,
+                stride,
                 0,
                 gram,
-                Math.min(rows, cols));
+                n);
     }
 
     /** Computes one triangle of V w^-1/2 V^T over the directions that are kept; eigenvectors are rows of V^T. */
@@ -238,38 +240,79 @@ final class GramFactors implements AutoCloseable {
                 n);
     }
 
-    /** Computes {@code out = factor S X + base out}, or X S where X is tall. */
-    private static void apply(
-            boolean wide,
-            int rows,
-            int cols,
-            double factor,
-            MemorySegment s,
-            MemorySegment x,
-            double base,
-            MemorySegment out) {
+    /** Computes {@code out = S X}, or X S where X is tall. */
+    private static void apply(boolean wide, int rows, int cols, MemorySegment s, MemorySegment x, MemorySegment out) {
         OpenBlasNative.cblas_dsymm(
                 ORDER,
                 wide ? OpenBlasNative.CblasLeft() : OpenBlasNative.CblasRight(),
                 UPPER,
                 rows,
                 cols,
-                factor,
+                1,
                 s,
                 Math.min(rows, cols),
                 x,
                 cols,
-                base,
+                0,
                 out,
                 cols);
     }
 
-    /** A step of Newton-Schulz, 1.5 X - 0.5 X X^T X, from y to x, which it returns. */
-    private static MemorySegment polish(boolean wide, int rows, int cols, Workspace work) {
-        gram(wide, rows, cols, work.y(), work.square());
-        work.x().copyFrom(work.y());
-        apply(wide, rows, cols, -0.5, work.square(), work.y(), 1.5, work.x());
-        return work.x();
+    /** Replaces x by its factor from the eigenvectors that are kept: {@code V^T (B B^T)^-1/2 B} of {@code B = V A}. */
+    private static void rotateAndBack(boolean wide, int rows, int cols, int dropped, Workspace work) {
+        int n = Math.min(rows, cols);
+        int length = Math.max(rows, cols);
+        int kept = n - dropped;
+        int plain = OpenBlasNative.CblasNoTrans();
+        int flipped = OpenBlasNative.CblasTrans();
+        MemorySegment vectors = work.gram().asSlice((long) dropped * n * Double.BYTES);
+        MemorySegment rotated = work.y(); // kept x length, or length x kept where A is tall
+        MemorySegment root = work.square();
+        MemorySegment back = work.lapack(); // kept x n
+        if (wide) {
+            gemm(plain, plain, kept, cols, n, vectors, n, work.x(), cols, rotated, cols);
+        } else {
+            gemm(plain, flipped, rows, kept, n, work.x(), cols, vectors, n, rotated, kept);
+        }
+        gram(wide, kept, length, rotated, wide ? cols : kept, root);
+        invertRoot(kept, root);
+        apply(true, kept, n, root, vectors, back);
+        if (wide) {
+            gemm(flipped, plain, n, cols, kept, back, n, rotated, cols, work.x(), cols);
+        } else {
+            gemm(plain, plain, rows, n, kept, rotated, kept, back, n, work.x(), cols);
+        }
+    }
+
+    private static void gemm(
+            int opA,
+            int opB,
+            int m,
+            int n,
+            int k,
+            MemorySegment a,
+            int strideA,
+            MemorySegment b,
+            int strideB,
+            MemorySegment c,
+            int strideC) {
+        OpenBlasNative.cblas_dgemm(ORDER, opA, opB, m, n, k, 1, a, strideA, b, strideB, 0, c, strideC);
+    }
+
+    /** Replaces the upper triangle of a nearly diagonal matrix by that of its inverse root, to first order. */
+    private static void invertRoot(int n, MemorySegment c) {
+        var roots = new double[n];
+        for (int i = 0; i < n; i++) {
+            roots[i] = Math.sqrt(c.getAtIndex(ValueLayout.JAVA_DOUBLE, i * (n + 1L)));
+        }
+        for (int i = 0; i < n; i++) {
+            long row = (long) i * n;
+            c.setAtIndex(ValueLayout.JAVA_DOUBLE, row + i, 1 / roots[i]);
+            for (int j = i + 1; j < n; j++) {
+                double here = c.getAtIndex(ValueLayout.JAVA_DOUBLE, row + j);
+                c.setAtIndex(ValueLayout.JAVA_DOUBLE, row + j, -here / (roots[i] * roots[j] * (roots[i] + roots[j])));
+            }
+        }
     }
 
     @Override

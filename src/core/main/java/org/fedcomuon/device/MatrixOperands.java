@@ -46,6 +46,32 @@ final class MatrixOperands {
         return s.at(device, offset);
     }
 
+    /** Refuses operands of orthogonal factors that do not fit together. */
+    static void requireFactors(MatrixBatch a, MatrixBatch o, Buffer workspace, long doubles, Buffer kept) {
+        a.buffer().requireType(ElementType.FLOAT32);
+        o.buffer().requireType(ElementType.FLOAT32);
+        workspace.requireType(ElementType.FLOAT64);
+        kept.requireType(ElementType.INT64);
+        if (a.rows() != o.rows()
+                || a.cols() != o.cols()
+                || a.clients() != o.clients()
+                || !a.isPlain()
+                || !o.isPlain()
+                || workspace.length() < doubles
+                || kept.length() < a.clients()) {
+            throw new DeviceException.InvalidOperand(
+                    "%d matrices %d x %d of %s, factors in %s, workspace of %d, room for %d counts"
+                            .formatted(
+                                    a.clients(),
+                                    a.rows(),
+                                    a.cols(),
+                                    a.buffer().label(),
+                                    o.buffer().label(),
+                                    workspace.length(),
+                                    kept.length()));
+        }
+    }
+
     /** A matrix in memory: row-major with rows {@code leading} apart, to be read as it is or transposed. */
     record Stored(Blas.Op op, int leading) {}
 

@@ -881,6 +881,47 @@ final class NativeDevice implements Device, StreamTriad {
                 "fcm_require_finite");
     }
 
+    /** Computes y = x in double; y is on this device, without gaps between the clients. */
+    void widen(Batch x, MemorySegment y) {
+        calls.check(
+                FedComuonNative.fcm_widen(context(), x.clients(), x.length(), at(x), x.stride(), y, calls.error()),
+                "fcm_widen");
+    }
+
+    /** Computes y = x, rounded; x is on this device, in double and without gaps between the clients. */
+    void narrow(MemorySegment x, Batch y) {
+        calls.check(
+                FedComuonNative.fcm_narrow(context(), y.clients(), y.length(), x, at(y), y.stride(), calls.error()),
+                "fcm_narrow");
+    }
+
+    /**
+     * Sets the eigenvectors to zero that a tolerance leaves out; all on this device.
+     *
+     * @param info an int for each matrix, 0 where it converged
+     * @param values ascending, n of each matrix
+     * @param vectors n x n, one in a row
+     * @param kept receives a long for each matrix
+     */
+    void keepDirections(
+            int count,
+            int n,
+            double tolerance,
+            MemorySegment info,
+            MemorySegment values,
+            MemorySegment vectors,
+            MemorySegment kept) {
+        calls.check(
+                FedComuonNative.fcm_keep_directions(
+                        context(), count, n, tolerance, info, values, vectors, kept, calls.error()),
+                "fcm_keep_directions");
+    }
+
+    /** Replaces nearly diagonal matrices, n x n and on this device, by their inverse roots: the upper triangles. */
+    void inverseRoots(int count, int n, MemorySegment gram) {
+        calls.check(FedComuonNative.fcm_inverse_roots(context(), count, n, gram, calls.error()), "fcm_inverse_roots");
+    }
+
     @Override
     public void triad(long n, float s, long b, long c, long a, boolean nonTemporal) {
         calls.check(
@@ -917,13 +958,12 @@ final class NativeDevice implements Device, StreamTriad {
     }
 
     void zero(Buffer buffer) {
-        calls.check(
-                FedComuonNative.fcm_zero(
-                        context(),
-                        buffer.at(this, 0),
-                        buffer.length() * buffer.type().bytes(),
-                        calls.error()),
-                "fcm_zero");
+        zero(buffer.at(this, 0).asSlice(0, buffer.length() * buffer.type().bytes()));
+    }
+
+    /** Sets all bytes of {@code memory}, which is on this device, to zero. */
+    void zero(MemorySegment memory) {
+        calls.check(FedComuonNative.fcm_zero(context(), memory, memory.byteSize(), calls.error()), "fcm_zero");
     }
 
     void copyIn(Buffer to, long byteOffset, MemorySegment from, long bytes) {

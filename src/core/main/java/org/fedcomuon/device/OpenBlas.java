@@ -3,7 +3,7 @@ package org.fedcomuon.device;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.util.OptionalLong;
+import java.util.Optional;
 import org.fedcomuon.internal.OpenBlasLibrary;
 import org.fedcomuon.internal.bindings.openblas.OpenBlasNative;
 import org.jspecify.annotations.Nullable;
@@ -255,34 +255,21 @@ final class OpenBlas implements Blas, Solver, AutoCloseable {
     }
 
     @Override
-    public OptionalLong factorWorkspace(int count, int rows, int cols) {
-        return OptionalLong.of(GramFactors.workspace(device.threads(), count, rows, cols));
+    public Optional<String> factorObstacle() {
+        return Optional.empty();
     }
 
     @Override
-    public int[] orthogonalFactors(MatrixBatch a, double tolerance, MatrixBatch o, Buffer workspace) {
+    public long factorWorkspace(int count, int rows, int cols) {
+        return GramFactors.workspace(device.threads(), count, rows, cols);
+    }
+
+    @Override
+    public void orthogonalFactors(MatrixBatch a, double tolerance, MatrixBatch o, Buffer workspace, Buffer kept) {
         device.context(); // of the device's thread only
-        a.buffer().requireType(ElementType.FLOAT32);
-        o.buffer().requireType(ElementType.FLOAT32);
-        workspace.requireType(ElementType.FLOAT64);
-        int count = Math.toIntExact(a.clients());
-        if (a.rows() != o.rows()
-                || a.cols() != o.cols()
-                || count != o.clients()
-                || !a.isPlain()
-                || !o.isPlain()
-                || workspace.length() < GramFactors.workspace(device.threads(), count, a.rows(), a.cols())) {
-            throw new DeviceException.InvalidOperand("%d matrices %d x %d of %s, factors in %s, workspace of %d"
-                    .formatted(
-                            count,
-                            a.rows(),
-                            a.cols(),
-                            a.buffer().label(),
-                            o.buffer().label(),
-                            workspace.length()));
-        }
-        var kept = new int[count];
-        if (count > 0 && a.rows() > 0 && a.cols() > 0) {
+        MatrixOperands.requireFactors(a, o, workspace, factorWorkspace((int) a.clients(), a.rows(), a.cols()), kept);
+        var counts = new long[(int) a.clients()];
+        if (counts.length > 0 && a.rows() > 0 && a.cols() > 0) {
             if (factors == null) {
                 factors = new GramFactors(device.threads());
             }
@@ -291,12 +278,12 @@ final class OpenBlas implements Blas, Solver, AutoCloseable {
                     a.stride(),
                     o.buffer().at(device, o.offset()),
                     o.stride(),
-                    count,
+                    counts.length,
                     a.rows(),
                     a.cols());
-            factors.compute(operands, tolerance, workspace.at(device, 0), kept);
+            factors.compute(operands, tolerance, workspace.at(device, 0), counts);
         }
-        return kept;
+        kept.copyIn(0, counts);
     }
 
     @Override

@@ -1,6 +1,6 @@
 package org.fedcomuon.device;
 
-import java.util.OptionalLong;
+import java.util.Optional;
 
 /**
  * Matrix decompositions on one device, in the precision of the buffers. Not thread-safe; confined to the device thread.
@@ -32,22 +32,29 @@ public interface Solver {
     String routine(int rows, int cols);
 
     /**
+     * Returns why {@link #orthogonalFactors} cannot be called: an obstacle such as a library that is too old; empty
+     * when it can.
+     */
+    Optional<String> factorObstacle();
+
+    /**
      * Computes {@code O = U V^T} of every matrix from the eigenvectors of its Gram matrix on the short side, in double
-     * precision. Directions that are left out are zero in O.
+     * precision. Directions that are left out are zero in O. A GPU does not wait: what did not converge is found by the
+     * device, which refuses operations from there on, and the next call that waits throws.
      *
      * @param a row-major without gaps, of floats, finite; kept
      * @param tolerance a direction is left out if its singular value is at most this part of the largest
      * @param o row-major without gaps; may be {@code a}
      * @param workspace doubles, as many as {@link #factorWorkspace} says
-     * @return how many directions of each matrix were kept
-     * @throws DeviceException.Unsupported when {@link #factorWorkspace} is empty
-     * @throws DeviceException.Fault when the iteration does not converge
+     * @param kept receives how many directions of each matrix were kept; INT64
+     * @throws DeviceException.Unsupported when there is a {@link #factorObstacle}
+     * @throws DeviceException.Fault when the iteration does not converge on a CPU
      */
-    int[] orthogonalFactors(MatrixBatch a, double tolerance, MatrixBatch o, Buffer workspace);
+    void orthogonalFactors(MatrixBatch a, double tolerance, MatrixBatch o, Buffer workspace, Buffer kept);
 
     /**
      * Returns the number of doubles that {@link #orthogonalFactors} needs as a workspace for up to {@code count}
-     * matrices; empty when this library has no eigenvectors.
+     * matrices.
      */
-    OptionalLong factorWorkspace(int count, int rows, int cols);
+    long factorWorkspace(int count, int rows, int cols);
 }

@@ -590,7 +590,7 @@ public final class Federation {
             require(recorded == null || resume != null || !new RunFiles(recorded).areTaken(), RunFiles.taken(recorded));
             var observers = new ArrayList<>(listeners);
             if (recorded != null && (cluster == null || cluster.self() == 0)) {
-                observers.addFirst(new RunRecorder(recorded, settings(), Map.of(), step -> Map.of()));
+                observers.addFirst(new RunRecorder(recorded, settings(), Map::of, step -> Map.of()));
             }
             CheckpointStore kept = store == null && recorded != null
                     ? new CheckpointStore(new RunFiles(recorded).checkpoints())

@@ -148,10 +148,15 @@ public final class RunFiles {
 
     /** Writes the settings. */
     public void writeConfig(Map<String, String> settings) throws IOException {
+        AtomicFile.write(config(), yaml(settings));
+    }
+
+    /** Returns settings as YAML, a line each. */
+    public static String yaml(Map<String, String> settings) {
         var text = new StringBuilder();
         settings.forEach((name, value) ->
                 text.append(scalar(name)).append(": ").append(scalar(value)).append('\n'));
-        AtomicFile.write(config(), text.toString());
+        return text.toString();
     }
 
     /** Returns a text as YAML, which takes every string of JSON. */

@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.function.LongFunction;
+import java.util.function.Supplier;
 import org.fedcomuon.file.MalformedFileException;
 import org.fedcomuon.format.AtomicFile;
 import org.fedcomuon.method.ClientFault;
@@ -28,7 +29,7 @@ public final class RunRecorder implements Listener {
     private final Path directory;
     private final RunFiles files;
     private final Map<String, String> config;
-    private final Map<String, Object> facts;
+    private final Supplier<Map<String, Object>> facts;
     private final LongFunction<Map<String, Object>> extra;
     private Optional<Start> start = Optional.empty();
     private Map<String, Object> earlier = Map.of();
@@ -54,18 +55,19 @@ public final class RunRecorder implements Listener {
      *
      * @param directory made when the run starts, unless it exists
      * @param config the settings, in order
-     * @param facts entries of the summary that are known beforehand, such as versions
+     * @param facts returns entries of the summary, such as versions, when the run has ended; they replace others of the
+     *     same name
      * @param extra returns further entries of an evaluation's line, by the number of steps done
      */
     public RunRecorder(
             Path directory,
             Map<String, String> config,
-            Map<String, Object> facts,
+            Supplier<Map<String, Object>> facts,
             LongFunction<Map<String, Object>> extra) {
         this.directory = directory;
         this.files = new RunFiles(directory);
         this.config = new LinkedHashMap<>(config);
-        this.facts = new LinkedHashMap<>(facts);
+        this.facts = facts;
         this.extra = extra;
     }
 
@@ -187,7 +189,7 @@ public final class RunRecorder implements Listener {
         if (!warnings.isEmpty()) {
             values.put("warnings", warnings);
         }
-        values.putAll(facts);
+        values.putAll(facts.get());
         values.put("java", System.getProperty("java.vm.name") + " " + System.getProperty("java.version"));
         values.put("os", System.getProperty("os.name") + " " + System.getProperty("os.arch"));
         values.put("cores", Runtime.getRuntime().availableProcessors());

@@ -19,7 +19,6 @@ import org.fedcomuon.method.Clients;
 import org.fedcomuon.method.Method;
 import org.fedcomuon.method.Schedule;
 import org.fedcomuon.method.Variable;
-import org.fedcomuon.problem.Block;
 import org.fedcomuon.problem.Floats;
 import org.fedcomuon.problem.Problem;
 
@@ -110,11 +109,7 @@ record Setup(
         all.put("cohort", participation.toString());
         all.put("weights", weightsText());
         all.put("innerDimension", Integer.toString(problem.innerDimension()));
-        var blocks = new StringBuilder();
-        for (Block block : problem.layout().blocks()) {
-            blocks.append("%s %s %s; ".formatted(block.name(), block.shape(), block.update()));
-        }
-        all.put("layout", blocks.toString().strip());
+        all.put("layout", problem.layout().text());
         description.forEach((key, value) -> all.put("config." + key, value));
         return all;
     }

@@ -12,7 +12,7 @@ import org.fedcomuon.device.NewtonSchulzSpec;
 /**
  * A schedule of Newton-Schulz steps, by the name that reports show. None is best everywhere: {@code jordan} is the
  * paper's, never converges and leaves singular values in about [0.68, 1.13]; {@code polar-express} converges, fastest
- * from small singular values.
+ * from small singular values; {@code polar-express-until} has as many steps as a wanted error takes.
  *
  * @param name of the schedule
  * @param steps one tuple per step
@@ -22,9 +22,28 @@ public record Coefficients(String name, List<NewtonSchulzSpec.Step> steps, doubl
     /** The default number of steps. */
     public static final int DEFAULT_STEPS = 5;
 
-    /** The names that {@link #parse} accepts. */
-    public static final List<String> NAMES = List.of(
-            "jordan", "you", "polar-express", "polar-express-1.02", "cubic", "quintic", "aol", "cans", "deepseekv4");
+    private static final String NAMED =
+            "jordan, you, polar-express, polar-express-1.02, cubic, quintic, aol, cans, deepseekv4";
+
+    /** The names of sets that {@link #parse} accepts. */
+    public static final List<String> NAMES = List.of(NAMED.split(", "));
+
+    /** All that {@link #parse} accepts, in words. */
+    public static final String FORMS = NAMED
+            + ", polar-express:FACTOR, polar-express-until:ERROR, polar-express-until:ERROR@LOWER_BOUND, or tuples"
+            + " a,b,c;a,b,c;...";
+
+    /**
+     * The smallest singular value, of a matrix with norm 1, that {@code polar-express-until} brings to 1 unless it is
+     * told another.
+     */
+    public static final double LOWER_BOUND = 1e-4;
+
+    /** The least error, and the least lower bound, that a schedule is made for: doubles have little more digits. */
+    private static final double LEAST = 1e-12;
+
+    private static final String SAFE = "polar-express:";
+    private static final String UNTIL = "polar-express-until:";
 
     private static final List<NewtonSchulzSpec.Step> JORDAN =
             List.of(new NewtonSchulzSpec.Step(3.4445, -4.7750, 2.0315));
@@ -133,7 +152,41 @@ public record Coefficients(String name, List<NewtonSchulzSpec.Step> steps, doubl
                             : new NewtonSchulzSpec.Step(
                                     step.a() / safety, step.b() / Math.pow(safety, 3), step.c() / Math.pow(safety, 5)));
         }
-        return new Coefficients(safety == 1 ? "polar-express" : "polar-express:" + safety, safe, 1);
+        return new Coefficients(safety == 1 ? "polar-express" : SAFE + safety, safe, 1);
+    }
+
+    /**
+     * Returns the schedule of Polar Express that is made for a range of singular values, with as many steps as it
+     * takes: 9 from 1e-4, 10 from 1e-5, and 12 from 1e-6, to an error of 1e-6. It tolerates singular values that are
+     * too large by one in a hundred, as rounding makes them.
+     *
+     * <p>In exact arithmetic every singular value from {@code lowerBound} to 1 ends within {@code error} of 1. With
+     * floats, singular values of the result end some 1e-6 from 1 at best, and rounding turns small directions, which no
+     * further step takes back: the result is off by about 3e-8 times the condition number in its worst direction.
+     *
+     * @param error the largest distance of a singular value from 1 at the end, from 1e-12 to 0.5
+     * @param lowerBound the smallest singular value to bring there, of the matrix divided by its Frobenius norm, from
+     *     1e-12 to less than 1; smaller ones end below 1
+     */
+    public static Coefficients polarExpressUntil(double error, double lowerBound) {
+        if (!(error >= LEAST && error <= 0.5)) {
+            throw new IllegalArgumentException(
+                    "polar-express-until: an error of %s; from 1e-12 to 0.5 is possible".formatted(error));
+        }
+        if (!(lowerBound >= LEAST && lowerBound < 1)) {
+            throw new IllegalArgumentException(
+                    "polar-express-until: a lower bound of %s; from 1e-12 to less than 1 is possible"
+                            .formatted(lowerBound));
+        }
+        return new Coefficients(
+                UNTIL + brief(error) + "@" + brief(lowerBound),
+                PolarExpress.steps(lowerBound, error, PolarExpress.MARGIN),
+                1);
+    }
+
+    /** Returns the shortest text that is the same number, such as {@code 1e-6}. */
+    private static String brief(double value) {
+        return Double.toString(value).replace(".0E", "E").replace('E', 'e');
     }
 
     /** Returns Polar Express computed for a margin of 1.02: five tuples, and the input is divided by 1.02 as well. */
@@ -174,17 +227,25 @@ public record Coefficients(String name, List<NewtonSchulzSpec.Step> steps, doubl
     }
 
     /**
-     * Returns a set by name: one of {@link #NAMES}, {@code polar-express:F} with a safety factor F, or tuples written
-     * out as {@code a,b,c;a,b,c;...}.
+     * Returns a set by name: one of {@link #NAMES}, {@code polar-express:F} with a safety factor F,
+     * {@code polar-express-until:E@L} as {@link #polarExpressUntil} describes it, where {@code @L} may be left out for
+     * {@link #LOWER_BOUND}, or tuples written out as {@code a,b,c;a,b,c;...}.
      *
-     * @param steps the number of steps; empty for the default: five, four of {@code aol}, ten of {@code deepseekv4}, or
-     *     the number of tuples that are written out
+     * @param steps the number of steps; empty for the default: five, four of {@code aol}, ten of {@code deepseekv4}, as
+     *     many as {@code polar-express-until} takes, or the number of tuples that are written out
      * @throws IllegalArgumentException when the text is none of these; the message lists the valid forms
      */
     public static Coefficients parse(String text, Optional<Integer> steps) {
         int count = steps.orElse(DEFAULT_STEPS);
-        if (text.startsWith("polar-express:")) {
-            return polarExpress(count, number(text, text.substring("polar-express:".length())));
+        if (text.startsWith(SAFE)) {
+            return polarExpress(count, number(text, text.substring(SAFE.length())));
+        }
+        if (text.startsWith(UNTIL)) {
+            String[] parts = text.substring(UNTIL.length()).split("@", 2);
+            return whole(
+                    polarExpressUntil(number(text, parts[0]), parts.length == 1 ? LOWER_BOUND : number(text, parts[1])),
+                    steps,
+                    "an error takes as many as it takes");
         }
         return switch (text) {
             case "jordan" -> jordan(count);
@@ -195,14 +256,7 @@ public record Coefficients(String name, List<NewtonSchulzSpec.Step> steps, doubl
             case "quintic" -> quintic(count);
             case "aol" -> aol(steps.orElse(AOL.size()));
             case "cans" -> cans(count);
-            case "deepseekv4" -> {
-                if (steps.isPresent() && count != DEEPSEEK_V4.size()) {
-                    throw new IllegalArgumentException(
-                            "deepseekv4 has %d steps, not %d: its last two are what it is for"
-                                    .formatted(DEEPSEEK_V4.size(), count));
-                }
-                yield deepSeekV4();
-            }
+            case "deepseekv4" -> whole(deepSeekV4(), steps, "its last two are what it is for");
             default -> {
                 List<NewtonSchulzSpec.Step> tuples = tuples(text);
                 yield steps.isPresent() ? finite("custom", tuples, count, 1) : custom(tuples);
@@ -212,9 +266,7 @@ public record Coefficients(String name, List<NewtonSchulzSpec.Step> steps, doubl
 
     private static List<NewtonSchulzSpec.Step> tuples(String text) {
         if (!text.contains(",")) {
-            throw new IllegalArgumentException(
-                    "no coefficients are called '%s'; known are %s, polar-express:FACTOR, or tuples a,b,c;a,b,c;..."
-                            .formatted(text, String.join(", ", NAMES)));
+            throw new IllegalArgumentException("no coefficients are called '%s'; known are %s".formatted(text, FORMS));
         }
         var steps = new ArrayList<NewtonSchulzSpec.Step>();
         for (String tuple : text.split(";", -1)) {
@@ -258,6 +310,15 @@ public record Coefficients(String name, List<NewtonSchulzSpec.Step> steps, doubl
             throw new IllegalArgumentException("%s has %d steps, not %d".formatted(name, tuples.size(), steps));
         }
         return new Coefficients(name, tuples.subList(0, steps), divisor);
+    }
+
+    /** Returns a schedule that is not to be cut. */
+    private static Coefficients whole(Coefficients set, Optional<Integer> steps, String why) {
+        if (steps.isPresent() && steps.get() != set.steps().size()) {
+            throw new IllegalArgumentException("%s has %d steps, not %d: %s"
+                    .formatted(set.name(), set.steps().size(), steps.get(), why));
+        }
+        return set;
     }
 
     private static void requirePositive(String name, int steps) {

@@ -2,7 +2,6 @@ package org.fedcomuon.linalg;
 
 import java.util.Arrays;
 import java.util.List;
-import java.util.OptionalLong;
 import org.fedcomuon.device.Batch;
 import org.fedcomuon.device.Buffer;
 import org.fedcomuon.device.Device;
@@ -20,7 +19,8 @@ import org.fedcomuon.device.Precision;
  * rotated anywhere: the result has the rank of what is kept, and zero gives zero. {@link Orthogonalizer.Plan#kept}
  * tells how many were kept.
  *
- * <p>Matrices of doubles, and devices without eigenvectors, are done as {@link ExactSvd} does them.
+ * <p>Matrices of doubles, and devices whose library has no eigenvectors, are done as {@link ExactSvd} does them;
+ * {@link Orthogonalizer.Plan#path} says why.
  *
  * @param tolerance relative to the largest singular value
  */
@@ -56,37 +56,46 @@ public record Exact(double tolerance) implements Orthogonalizer {
 
     @Override
     public Orthogonalizer.Plan plan(Device device, int count, int rows, int cols, ElementType type, ScaleRule scale) {
-        OptionalLong doubles =
-                type == ElementType.FLOAT32 ? device.solver().factorWorkspace(count, rows, cols) : OptionalLong.empty();
-        return doubles.isPresent()
-                ? new Factors(device, count, rows, cols, scale, tolerance, doubles.getAsLong())
-                : new ExactSvd().plan(device, count, rows, cols, type, scale);
+        if (type != ElementType.FLOAT32) {
+            return ExactSvd.plan(device, count, rows, cols, type, scale, "matrices are of doubles");
+        }
+        return device.solver()
+                .factorObstacle()
+                .map(obstacle -> ExactSvd.plan(device, count, rows, cols, type, scale, obstacle))
+                .orElseGet(() -> new Factors(device, count, rows, cols, scale, tolerance));
     }
 
     private static final class Factors extends DirectionPlan {
         private final double tolerance;
         private final Buffer workspace;
         private final Buffer result;
-        private int[] kept = {};
+        private final Buffer kept;
+        private int last; // the matrices of the last call
 
-        Factors(Device device, int count, int rows, int cols, ScaleRule scale, double tolerance, long doubles) {
+        Factors(Device device, int count, int rows, int cols, ScaleRule scale, double tolerance) {
             super(device, count, rows, cols, ElementType.FLOAT32, scale);
             this.tolerance = tolerance;
-            workspace = buffer("eigenvectors", ElementType.FLOAT64, doubles);
+            workspace =
+                    buffer("eigenvectors", ElementType.FLOAT64, device.solver().factorWorkspace(count, rows, cols));
             result = buffer("U V^T", count * size());
+            kept = buffer("kept directions", ElementType.INT64, count);
         }
 
         @Override
         MatrixBatch direction(Batch m) {
             device.requireFinite(m);
+            last = Math.toIntExact(m.clients());
             MatrixBatch all = MatrixBatch.of(result.batch(m.clients(), size()), rows, cols);
-            kept = device.solver().orthogonalFactors(MatrixBatch.of(m, rows, cols), tolerance, all, workspace);
+            device.solver().orthogonalFactors(MatrixBatch.of(m, rows, cols), tolerance, all, workspace, kept);
             return all;
         }
 
+        /** The counts are on the device, which has to be waited for. */
         @Override
         public List<Integer> kept() {
-            return Arrays.stream(kept).boxed().toList();
+            return Arrays.stream(kept.toLongs(0, last))
+                    .mapToObj(Math::toIntExact)
+                    .toList();
         }
 
         @Override

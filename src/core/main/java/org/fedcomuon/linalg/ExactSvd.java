@@ -31,7 +31,13 @@ public record ExactSvd() implements Orthogonalizer {
 
     @Override
     public Orthogonalizer.Plan plan(Device device, int count, int rows, int cols, ElementType type, ScaleRule scale) {
-        return new Decomposition(device, count, rows, cols, type, scale);
+        return new Decomposition(device, count, rows, cols, type, scale, "");
+    }
+
+    /** Prepares it in place of {@link Exact}, for a reason that its path tells. */
+    static Orthogonalizer.Plan plan(
+            Device device, int count, int rows, int cols, ElementType type, ScaleRule scale, String reason) {
+        return new Decomposition(device, count, rows, cols, type, scale, ", because " + reason);
     }
 
     private static final class Decomposition extends DirectionPlan {
@@ -41,9 +47,11 @@ public record ExactSvd() implements Orthogonalizer {
         private final Buffer s;
         private final Buffer result;
         private final List<Integer> kept = new ArrayList<>();
+        private final String reason;
 
-        Decomposition(Device device, int count, int rows, int cols, ElementType type, ScaleRule scale) {
+        Decomposition(Device device, int count, int rows, int cols, ElementType type, ScaleRule scale, String reason) {
             super(device, count, rows, cols, type, scale);
+            this.reason = reason;
             work = buffer("M", count * size());
             u = buffer("U", (long) rows * side());
             vt = buffer("V^T", (long) side() * cols);
@@ -136,7 +144,7 @@ public record ExactSvd() implements Orthogonalizer {
 
         @Override
         public String path() {
-            return device.solver().routine(rows, cols);
+            return device.solver().routine(rows, cols) + reason;
         }
     }
 }

@@ -1,15 +1,23 @@
 package org.fedcomuon.problem;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * The positions of a model's blocks in its flat vector: one after the other, without gaps, in the given order.
  * Immutable.
  */
 public final class Layout {
+    /** A block of {@link #text}. */
+    private static final Pattern BLOCK = Pattern.compile("(.+?) \\[([0-9]{1,10}(?:, [0-9]{1,10})*)] ([A-Z]+);(?: |$)");
+
     private final List<Block> blocks;
     private final long[] offsets;
     private final Map<String, Integer> positions = new HashMap<>();
@@ -44,6 +52,35 @@ public final class Layout {
     @SuppressWarnings("varargs")
     public static Layout of(List<Block>... layers) {
         return new Layout(Arrays.stream(layers).flatMap(List::stream).toList());
+    }
+
+    /**
+     * Reads what {@link #text} has written.
+     *
+     * @throws IllegalArgumentException when it is not the text of a layout
+     */
+    public static Layout parse(String text) {
+        var blocks = new ArrayList<Block>();
+        Matcher matcher = BLOCK.matcher(text);
+        int at = 0;
+        while (matcher.find() && matcher.start() == at) {
+            List<Integer> shape = Stream.of(matcher.group(2).split(", "))
+                    .map(Integer::valueOf)
+                    .toList();
+            blocks.add(new Block(matcher.group(1), shape, Block.Update.valueOf(matcher.group(3))));
+            at = matcher.end();
+        }
+        if (at < text.length()) {
+            throw new IllegalArgumentException("'%s' is not a list of blocks".formatted(text.substring(at)));
+        }
+        return new Layout(blocks);
+    }
+
+    /** Returns the blocks with their shapes and updates, as checkpoints describe the model. */
+    public String text() {
+        return blocks.stream()
+                .map(block -> "%s %s %s;".formatted(block.name(), block.shape(), block.update()))
+                .collect(Collectors.joining(" "));
     }
 
     /** Returns the blocks in order. */

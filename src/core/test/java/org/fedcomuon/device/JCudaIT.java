@@ -51,7 +51,7 @@ class JCudaIT {
 
         List<String> results() {
             return output.stream()
-                    .filter(line -> line.matches("(gemm|syrk|symm|u|vt|s|FP32|TF32|BF16|together) .*"))
+                    .filter(line -> line.matches("(gemm|syrk|symm|u|vt|s|FP32|TF32|BF16|together|exact) .*"))
                     .toList();
         }
     }
@@ -109,7 +109,11 @@ class JCudaIT {
         Run jcuda = run(true, "", libraries, "-Dfedcomuon.cuda.binding=jcuda");
         assertThat(panama.first()).isEqualTo("library: cuBLAS 12.0.0, cuSOLVER 11.6.0");
         assertThat(jcuda.first()).isEqualTo("library: cuBLAS 12.0.0 through JCuda, cuSOLVER 11.6.0 through JCuda");
-        assertThat(panama.results()).hasSizeGreaterThan(30);
+        // That cuSOLVER has no batched eigenvectors yet.
+        assertThat(panama.output())
+                .contains("path: gesvd, because cuSOLVER 11.6.0 has no batched eigenvectors, which CUDA 12.6 brings");
+        assertThat(jcuda.words()).contains("path: gesvd, because cuSOLVER 11.6.0 through JCuda has no batched");
+        assertThat(panama.results()).hasSizeGreaterThan(30).anyMatch(line -> line.startsWith("exact "));
         assertThat(jcuda.results()).isEqualTo(panama.results());
         assertThat(jcuda.status()).isZero();
     }

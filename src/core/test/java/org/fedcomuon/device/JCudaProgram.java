@@ -2,6 +2,9 @@ package org.fedcomuon.device;
 
 import java.util.Arrays;
 import java.util.List;
+import org.fedcomuon.linalg.Exact;
+import org.fedcomuon.linalg.Orthogonalizer;
+import org.fedcomuon.linalg.ScaleRule;
 
 /**
  * Products and decompositions on {@code cudasim:1}, printed to the last bit. A program of its own, since a process
@@ -66,6 +69,12 @@ final class JCudaProgram {
                     .svd(new MatrixBatch(small.buffer(), small.offset(), 2, 12, 4, 3, 3, 1), s.batch(2, 3), u, vt);
             System.out.println("together " + Arrays.toString(s.toDoubles(0, 6))
                     + Arrays.toString(u.buffer().toDoubles(0, 24)));
+            try (Orthogonalizer.Plan plan = new Exact().plan(device, 2, 4, 3, ElementType.FLOAT32, ScaleRule.NONE)) {
+                System.out.println("path: " + plan.path());
+                Batch m = operands.normal("M", 2, 12);
+                plan.orthogonalize(m, m);
+                System.out.println("exact " + Arrays.deepToString(Operands.clients(m)));
+            }
         }
     }
 

@@ -327,6 +327,26 @@ final class OperationTable {
                     }
                     return () -> {};
                 }),
+                new Operation("widen", 0, (device, operands, clients, n) -> {
+                    Batch x = operands.normal("x", clients, n);
+                    Buffer y = operands.doubles("y", (long) clients * n);
+                    ((NativeDevice) device).widen(x, y.at((NativeDevice) device, 0));
+                    return () -> {
+                        for (int k = 0; k < clients; k++) {
+                            assertThat(y.toDoubles((long) k * n, n)).containsExactly(Operands.client(x, k));
+                        }
+                    };
+                }),
+                new Operation("narrow", 0, (device, operands, clients, n) -> {
+                    Buffer x = operands.doubles("x", (long) clients * n);
+                    double[] values = normals(operands, clients * n);
+                    x.copyIn(0, values);
+                    Batch y = operands.normal("y", clients, n);
+                    ((NativeDevice) device).narrow(x.at((NativeDevice) device, 0), y);
+                    return eachIsNear(y, k -> Arrays.copyOfRange(values, k * n, (k + 1) * n), bound(1));
+                }),
+                new Operation("keep_directions", 0, OperationTable::keepDirections),
+                new Operation("inverse_roots", 0, OperationTable::inverseRoots),
                 new Operation("all_finite", 0, (device, operands, clients, n) -> {
                     Batch x = operands.normal("x", clients, n);
                     int bad = n / 2;
@@ -595,5 +615,59 @@ final class OperationTable {
                     return expected;
                 },
                 bound(2));
+    }
+
+    /** Up to 40 eigenvectors, of which the first half is left out. */
+    private static Runnable keepDirections(Device device, Operands operands, int clients, int n) {
+        var on = (NativeDevice) device;
+        int side = Math.min(n, 40);
+        Buffer info = operands.floats("info", clients); // zeros
+        Buffer values = operands.doubles("values", (long) clients * side);
+        Buffer vectors = operands.doubles("vectors", (long) clients * side * side);
+        Buffer kept = operands.allocate("kept", ElementType.INT64, clients);
+        values.copyIn(
+                0,
+                IntStream.range(0, clients * side)
+                        .mapToDouble(i -> i % side < side / 2 ? 1e-20 * (i % side) : 1e-3 * (i + 1))
+                        .toArray());
+        double[] before = normals(operands, clients * side * side);
+        vectors.copyIn(0, before);
+        on.keepDirections(clients, side, 1e-7, info.at(on, 0), values.at(on, 0), vectors.at(on, 0), kept.at(on, 0));
+        return () -> {
+            double[] after = vectors.toDoubles(0, before.length);
+            for (int i = 0; i < after.length; i++) {
+                assertThat(after[i]).isEqualTo(i / side % side < side / 2 ? 0 : before[i]);
+            }
+            assertThat(kept.toLongs(0, clients)).containsOnly(side - side / 2);
+        };
+    }
+
+    /** Up to 40 x 40, with a hundredth beside the diagonal. */
+    private static Runnable inverseRoots(Device device, Operands operands, int clients, int n) {
+        var on = (NativeDevice) device;
+        int side = Math.min(n, 40);
+        Buffer gram = operands.doubles("gram", (long) clients * side * side);
+        double[] before = normals(operands, clients * side * side);
+        for (int i = 0; i < before.length; i++) {
+            before[i] = i / side % side == i % side ? 1 + Math.abs(before[i]) : before[i] * 1e-2;
+        }
+        gram.copyIn(0, before);
+        on.inverseRoots(clients, side, gram.at(on, 0));
+        return () -> {
+            double[] after = gram.toDoubles(0, before.length);
+            for (int i = 0; i < after.length; i++) {
+                int row = i / side % side;
+                int col = i % side;
+                int first = i - row * side - col;
+                double a = Math.sqrt(before[first + row * (side + 1)]);
+                double b = Math.sqrt(before[first + col * (side + 1)]);
+                double expected = row == col ? 1 / a : row < col ? -before[i] / (a * b * (a + b)) : before[i];
+                assertThat(after[i]).isCloseTo(expected, within(1e-14));
+            }
+        };
+    }
+
+    private static double[] normals(Operands operands, int count) {
+        return IntStream.range(0, count).mapToDouble(_ -> operands.normal()).toArray();
     }
 }

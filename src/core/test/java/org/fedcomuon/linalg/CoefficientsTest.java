@@ -117,6 +117,22 @@ class CoefficientsTest {
     }
 
     @Test
+    void anErrorHasAScheduleByItsName() {
+        Coefficients until = Coefficients.parse("polar-express-until:1e-6@1e-5", Optional.empty());
+        assertThat(until).isEqualTo(Coefficients.polarExpressUntil(1e-6, 1e-5));
+        assertThat(until.toString()).isEqualTo("polar-express-until:1e-6@1e-5 x 10");
+        assertThat(Coefficients.parse(until.name(), Optional.of(10))).isEqualTo(until);
+        assertThat(Coefficients.parse("polar-express-until:0.0025", Optional.empty()))
+                .isEqualTo(Coefficients.polarExpressUntil(2.5e-3, 1e-4))
+                .extracting(Coefficients::name)
+                .isEqualTo("polar-express-until:0.0025@1e-4");
+        assertThatThrownBy(() -> Coefficients.parse(until.name(), Optional.of(5)))
+                .hasMessageContaining("polar-express-until:1e-6@1e-5 has 10 steps, not 5");
+        assertThatThrownBy(() -> Coefficients.parse("polar-expres-until:1e-6", Optional.empty()))
+                .hasMessageContaining("polar-express-until:ERROR@LOWER_BOUND");
+    }
+
+    @Test
     void tuplesOfAUser() {
         Coefficients custom = Coefficients.parse("1.5,-0.5,0;2,-1.5,0.5", Optional.empty());
         assertThat(custom.steps()).hasSize(2);
@@ -129,7 +145,27 @@ class CoefficientsTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"jordn", "", "1,2", "1,2,3;", "1,2,x", "1,2,NaN", "polar-express:0.5", "polar-express:x"})
+    @ValueSource(
+            strings = {
+                "jordn",
+                "",
+                "1,2",
+                "1,2,3;",
+                "1,2,x",
+                "1,2,NaN",
+                "polar-express:0.5",
+                "polar-express:x",
+                "polar-express-until",
+                "polar-express-until:",
+                "polar-express-until:0",
+                "polar-express-until:0.6",
+                "polar-express-until:1e-6@",
+                "polar-express-until:1e-6@0",
+                "polar-express-until:1e-6@1",
+                "polar-express-until:1e-6@1e-3@1e-3",
+                "polar-express-until:1e-13",
+                "polar-express-until:NaN"
+            })
     void nonsenseIsRefused(String text) {
         assertThatThrownBy(() -> Coefficients.parse(text, Optional.empty()))
                 .isInstanceOf(IllegalArgumentException.class);

@@ -45,6 +45,19 @@ class LayoutTest {
     }
 
     @Test
+    void theTextOfALayoutIsReadBack() {
+        assertThat(LAYOUT.text()).isEqualTo("a [3, 4] ORTHOGONAL; b [5] VECTOR; c [2, 3, 2, 1] ORTHOGONAL;");
+        assertThat(Layout.parse(LAYOUT.text())).isEqualTo(LAYOUT);
+        Layout odd = Layout.of(
+                new Block("[1] a;", List.of(2, Integer.MAX_VALUE), Block.Update.VECTOR), Block.vector(" b; c", 1));
+        assertThat(Layout.parse(odd.text())).isEqualTo(odd);
+        for (String wrong : List.of(
+                "", "a", "a [3, 4] ORTHOGONAL; b", "a [3] ORTHOGONAL;", "a [3] ROUND;", "a [9999999999] VECTOR;")) {
+            assertThatThrownBy(() -> Layout.parse(wrong)).isInstanceOf(IllegalArgumentException.class);
+        }
+    }
+
+    @Test
     void noBlockIsNoModel() {
         assertThatThrownBy(() -> Layout.of(List.of())).isInstanceOf(IllegalArgumentException.class);
     }

@@ -26,6 +26,9 @@ public record Look(String style, boolean joined, String mark, String size) {
     private static final List<String> DASHES = List.of("", " dashed", " dotted", " dashdot");
 
     public static final Look EXACT = new Look("exact", true, "M-3.5 -3.5L3.5 3.5M-3.5 3.5L3.5 -3.5", "scale(1)");
+    /** For another way to the same as {@link #EXACT}. */
+    public static final Look EXACT_TOO = new Look("exact dashed", true, "M-3.5 0H3.5M0 -3.5V3.5", "scale(1.6)");
+
     public static final Look GUIDE = new Look("guide", true, "", "");
 
     /**

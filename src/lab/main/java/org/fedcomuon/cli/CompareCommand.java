@@ -3,13 +3,13 @@ package org.fedcomuon.cli;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.concurrent.Callable;
+import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.fedcomuon.device.Device;
@@ -18,6 +18,7 @@ import org.fedcomuon.device.Devices;
 import org.fedcomuon.experiment.Compare;
 import org.fedcomuon.experiment.CompareReport;
 import org.fedcomuon.experiment.Reproduction;
+import org.fedcomuon.experiment.RunRecordException;
 import org.fedcomuon.experiment.Training;
 import org.fedcomuon.report.ComparePage;
 import picocli.CommandLine.Command;
@@ -29,7 +30,7 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "compare",
         description =
-                "Compare exact SVD with Newton-Schulz: time, orthogonality, alignment; compare.json and compare.html.")
+                "Compare exact factors with Newton-Schulz: time, error, orthogonality; compare.json and compare.html.")
 final class CompareCommand implements Callable<Integer> {
     private static final Pattern SHAPE = Pattern.compile("(\\d{1,6})x(\\d{1,6})");
 
@@ -48,9 +49,32 @@ final class CompareCommand implements Callable<Integer> {
             names = "--condition",
             split = ",",
             paramLabel = "C",
-            defaultValue = "1e1,1e2,1e4",
+            defaultValue = "1e1,1e3,1e5,1e7",
             description = "Condition numbers; ${DEFAULT-VALUE} by default.")
     private List<Double> conditions = List.of();
+
+    @Option(
+            names = "--run",
+            paramLabel = "DIR",
+            description = {
+                "Instead of matrices with these shapes: the momentum in the newest checkpoint of a run,",
+                "with its singular values and how many directions the exact factor keeps."
+            })
+    private Optional<Path> run = Optional.empty();
+
+    @Option(
+            names = "--client",
+            paramLabel = "K",
+            description = "With --run: only the momentum of this client, where clients differ; all by default.")
+    private Optional<Integer> client = Optional.empty();
+
+    @Option(
+            names = "--until",
+            split = ",",
+            paramLabel = "E",
+            defaultValue = "1e-2,1e-3,1e-5",
+            description = "Errors whose times are compared; ${DEFAULT-VALUE} by default.")
+    private List<Double> wanted = List.of();
 
     @Option(names = "--device", defaultValue = "cpu:0", description = "The device to compute on; cpu:0 by default.")
     private String deviceName = "cpu:0";
@@ -96,6 +120,12 @@ final class CompareCommand implements Callable<Integer> {
                 throw new UsageException("--condition %s: not in the range 1 to 1e12".formatted(condition));
             }
         }
+        for (double error : wanted) {
+            if (!(error >= 1e-12 && error <= 0.5)) {
+                throw new UsageException("--until %s: not in the range 1e-12 to 0.5".formatted(error));
+            }
+        }
+        checkRun();
         if (seeds < 1 || iterations.orElse(1) < 1) {
             throw new UsageException("--seeds and --iterations: at least 1 is needed");
         }
@@ -105,14 +135,8 @@ final class CompareCommand implements Callable<Integer> {
             return 0;
         }
         Training.makeDirectory(out);
-        CompareReport report;
-        try (Device device = Devices.open(deviceName)) {
-            report = Compare.run(device, parsed, conditions, what -> {
-                print.println(what);
-                print.flush();
-            });
-        }
-        WholeFile.write("--out", out.resolve("compare.json"), Json.pretty(describe(report)));
+        CompareReport report = measure(parsed, print);
+        WholeFile.write("--out", out.resolve("compare.json"), Json.pretty(CompareJson.of(report)));
         WholeFile.write("--out", out.resolve("compare.html"), ComparePage.html(report));
         print.printf("%s%n%s%n", out.resolve("compare.json"), out.resolve("compare.html"));
         print.flush();
@@ -120,6 +144,39 @@ final class CompareCommand implements Callable<Integer> {
             train(print);
         }
         return 0;
+    }
+
+    private void checkRun() {
+        if (run.isEmpty()) {
+            if (client.isPresent()) {
+                throw new UsageException("--client is of --run, which is not given");
+            }
+            return;
+        }
+        for (String other : List.of("--shapes", "--condition", "--bands")) {
+            if (spec.commandLine().getParseResult().hasMatchedOption(other)) {
+                throw new UsageException("--run takes its matrices from a run: leave out " + other);
+            }
+        }
+    }
+
+    private CompareReport measure(List<Compare.Shape> parsed, PrintWriter print) {
+        Consumer<String> progress = what -> {
+            print.println(what);
+            print.flush();
+        };
+        try (Device device = Devices.open(deviceName)) {
+            return run.isEmpty()
+                    ? Compare.ofShapes(device, parsed, conditions, wanted, progress)
+                    : Compare.ofRun(
+                            device,
+                            run.get(),
+                            client.map(OptionalInt::of).orElse(OptionalInt.empty()),
+                            wanted,
+                            progress);
+        } catch (RunRecordException e) {
+            throw new UsageException("--run: " + e.getMessage(), e);
+        }
     }
 
     private void printBands(List<Compare.Shape> parsed, PrintWriter print) {
@@ -149,7 +206,7 @@ final class CompareCommand implements Callable<Integer> {
                 Optional.empty(),
                 false,
                 new Version().getVersion()[0]);
-        new ReproduceTraining(Reproduction.ORTHOGONALIZERS.changed(changes), print).run(out, seeds, options);
+        new ReproduceTraining(Reproduction.ORTHOGONALIZERS.changed(changes), print).run(out, seeds, options, 1);
     }
 
     private static Compare.Shape shape(String text) {
@@ -162,29 +219,5 @@ final class CompareCommand implements Callable<Integer> {
         } catch (IllegalArgumentException e) {
             throw new UsageException("--shapes '%s': %s is not possible".formatted(text, e.getMessage()), e);
         }
-    }
-
-    private static Map<String, Object> describe(CompareReport report) {
-        var entries = new ArrayList<Map<String, Object>>();
-        for (CompareReport.Entry entry : report.entries()) {
-            var map = new LinkedHashMap<String, Object>();
-            map.put("rows", entry.rows());
-            map.put("cols", entry.cols());
-            map.put("condition", entry.condition());
-            map.put("method", entry.method());
-            map.put("coefficients", entry.coefficients());
-            map.put("path", entry.path());
-            map.put("seconds", entry.seconds());
-            map.put("orthogonality_error", entry.orthogonalityError());
-            map.put("alignment", entry.alignment());
-            map.put("smallest_singular_value", entry.smallestSingularValue());
-            map.put("largest_singular_value", entry.largestSingularValue());
-            entries.add(map);
-        }
-        var all = new LinkedHashMap<String, Object>();
-        all.put("device", report.device());
-        all.put("library", report.library());
-        all.put("entries", entries);
-        return all;
     }
 }

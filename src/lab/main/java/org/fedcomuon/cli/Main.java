@@ -25,6 +25,7 @@ import picocli.CommandLine.Spec;
         subcommands = {
             DevicesCommand.class,
             TrainCommand.class,
+            SweepCommand.class,
             OrthogonalizeCommand.class,
             CompareCommand.class,
             ReportCommand.class,

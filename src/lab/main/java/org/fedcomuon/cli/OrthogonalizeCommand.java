@@ -76,14 +76,32 @@ final class OrthogonalizeCommand implements Runnable {
     @Option(
             names = "--coefficients",
             paramLabel = "NAME",
-            defaultValue = "jordan",
-            description =
-                    "jordan (default), you, polar-express, polar-express:FACTOR, polar-express-1.02, cubic, quintic,"
-                            + " or tuples a,b,c;a,b,c;...")
-    private String coefficients = "jordan";
+            description = "One of " + Coefficients.FORMS + "; jordan by default.")
+    private Optional<String> coefficients = Optional.empty();
 
-    @Option(names = "--steps", paramLabel = "N", description = "The number of steps; 5 by default.")
+    @Option(
+            names = "--steps",
+            paramLabel = "N",
+            description = "The number of steps; by default that of the coefficients, mostly 5.")
     private Optional<Integer> steps = Optional.empty();
+
+    @Option(
+            names = "--until",
+            paramLabel = "E",
+            description = {
+                "Instead of coefficients: as many steps as bring every singular value within E of 1,",
+                "by polar-express-until. With float32 rounding leaves about 1e-6."
+            })
+    private Optional<Double> until = Optional.empty();
+
+    @Option(
+            names = "--lower-bound",
+            paramLabel = "L",
+            description = {
+                "With --until: the smallest singular value to bring there, relative to the Frobenius norm of",
+                "the matrix; 1e-4 by default. To an error of 1e-6 it takes 9 steps, from 1e-6 12."
+            })
+    private Optional<Double> lowerBound = Optional.empty();
 
     @Option(
             names = "--precision",
@@ -139,7 +157,7 @@ final class OrthogonalizeCommand implements Runnable {
 
     private Orthogonalizer orthogonalizer() {
         try {
-            Coefficients set = Coefficients.parse(coefficients, steps);
+            Coefficients set = coefficients();
             Precision wanted = Precision.parse(precision);
             var by = Orthogonalizer.Products.parse(products);
             if ((method == Method.EXACT || method == Method.EXACT_SVD) && wanted != Precision.FP32) {
@@ -155,6 +173,23 @@ final class OrthogonalizeCommand implements Runnable {
         } catch (IllegalArgumentException e) {
             throw new UsageException(e.getMessage(), e);
         }
+    }
+
+    private Coefficients coefficients() {
+        if (until.isEmpty()) {
+            if (lowerBound.isPresent()) {
+                throw new UsageException("--lower-bound is of --until, which is not given");
+            }
+            return Coefficients.parse(coefficients.orElse("jordan"), steps);
+        }
+        if (coefficients.isPresent() || steps.isPresent()) {
+            throw new UsageException(
+                    "--until has coefficients and steps of its own: leave out --coefficients and --steps");
+        }
+        if (method == Method.EXACT || method == Method.EXACT_SVD) {
+            throw new UsageException("--until: %s takes no steps".formatted(method));
+        }
+        return Coefficients.polarExpressUntil(until.get(), lowerBound.orElse(Coefficients.LOWER_BOUND));
     }
 
     private Npy.Array read(Arena arena) {
@@ -293,6 +328,7 @@ final class OrthogonalizeCommand implements Runnable {
             all.put("alignment", alignment);
             all.put("smallest_singular_value", smallest);
             all.put("largest_singular_value", largest);
+            until.ifPresent(wanted -> all.put("until", wanted));
             if (!plan.kept().isEmpty()) {
                 all.put("directions", Math.min(stack.rows(), stack.cols()));
                 all.put("directions_kept", plan.kept());
@@ -311,6 +347,13 @@ final class OrthogonalizeCommand implements Runnable {
             print.printf(
                     "time %.3f ms, orthogonality error %.3g, alignment %.6f, singular values %.4f to %.4f%n",
                     seconds * 1e3, error, alignment, smallest, largest);
+            double off = Math.max(1 - smallest, largest - 1);
+            if (until.isPresent() && off > until.get()) {
+                print.printf(
+                        "the wanted error of %s is not reached, a singular value is %.2g off 1: what is below the lower"
+                                + " bound stays below 1, and float32 leaves about 1e-6%n",
+                        until.get(), off);
+            }
             if (!plan.kept().isEmpty()) {
                 print.printf(
                         "directions kept %d to %d of %d%n",

@@ -17,7 +17,7 @@ import org.fedcomuon.method.ClientFault;
 public final class Progress implements Listener {
     /** The metrics of a line; a run has three to five of them. */
     private static final Pattern SHOWN = Pattern.compile(
-            "test_.*|train_loss|train_auc|excess_objective|solution_distance|worst_client_(accuracy|auc)");
+            "test_.*|validation_(accuracy|perplexity|auc|return)|train_loss|train_auc|excess_objective|solution_distance|worst_client_(accuracy|auc)");
 
     private static final int WIDTH = 24;
     private static final long REDRAW_NANOS = 100_000_000;
@@ -30,6 +30,7 @@ public final class Progress implements Listener {
     private long iterations;
     private long start = System.nanoTime();
     private long firstStep = -1;
+    private long last; // step
     private long drawn;
     private String words = "";
 
@@ -60,6 +61,7 @@ public final class Progress implements Listener {
         if (firstStep < 0) {
             firstStep = step - 1;
         }
+        last = step;
         long now = System.nanoTime();
         if (terminal && (now - drawn > REDRAW_NANOS || step == iterations)) {
             drawn = now;
@@ -91,6 +93,38 @@ public final class Progress implements Listener {
         }
     }
 
+    /** Sets where the count begins, if that is not at its first step: what is done already says nothing of the rate. */
+    void startAt(long step) {
+        firstStep = step;
+        start = System.nanoTime();
+    }
+
+    /**
+     * Called when a part of the work has ended.
+     *
+     * @param line about it
+     * @param where how many parts have ended; on a terminal it follows the bar
+     */
+    void onPart(String line, String where) {
+        words = where;
+        double seconds = (System.nanoTime() - start) * 1e-9;
+        if (terminal) {
+            line(line);
+        } else {
+            line("%s (%s%s)"
+                    .formatted(line, where, last > firstStep ? ", %s left".formatted(left(last, seconds)) : ""));
+        }
+    }
+
+    /** Called for something that is to be known. */
+    void onNote(String note) {
+        line(note);
+    }
+
+    private String left(long step, double seconds) {
+        return time((iterations - step) / ((step - firstStep) / seconds));
+    }
+
     private void draw(long step, double seconds) {
         int full = (int) (WIDTH * step / iterations);
         double rate = (step - firstStep) / seconds;
@@ -102,7 +136,7 @@ public final class Progress implements Listener {
                 ".".repeat(WIDTH - full),
                 step,
                 iterations,
-                step == firstStep ? "" : pace(rate) + "  " + time((iterations - step) / rate) + " left",
+                step == firstStep ? "" : pace(rate) + "  " + left(step, seconds) + " left",
                 words);
         out.flush();
     }

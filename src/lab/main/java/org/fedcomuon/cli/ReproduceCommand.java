@@ -38,7 +38,7 @@ import picocli.CommandLine.Spec;
 final class ReproduceCommand implements Callable<Integer> {
     private static final String RATES = "rates";
 
-    private static final int MOST_SEEDS = 100;
+    private static final int MOST_SEEDS = 1000;
 
     /** {@link Rates#run}, which tests replace. */
     @FunctionalInterface
@@ -80,7 +80,10 @@ final class ReproduceCommand implements Callable<Integer> {
     @Option(
             names = "--seeds",
             paramLabel = "N",
-            description = "The number of seeds; for rates 4 by default and 2 with --quick, for the others 2 and 1.")
+            description = {
+                "The number of seeds; for rates 4 by default and 2 with --quick, for the others 2 (as in the paper) and 1.",
+                "Runs that exist are kept, so a larger number goes on from a smaller one."
+            })
     private Optional<Integer> seeds = Optional.empty();
 
     @Option(
@@ -88,6 +91,25 @@ final class ReproduceCommand implements Callable<Integer> {
             paramLabel = "DIR",
             description = "The directory for the two files; runs/FIGURE by default.")
     private Optional<Path> out = Optional.empty();
+
+    @Option(
+            names = "--parallel",
+            paramLabel = "N",
+            defaultValue = "1",
+            description = {
+                "The number of runs at a time, which share cores and memory; 1 by default. Small models are faster with",
+                "one core each. Never changes the result. Not for rates, which has one run per core."
+            })
+    private int parallel = 1;
+
+    @Option(
+            names = "--from",
+            paramLabel = "FILE",
+            description = {
+                "Train nothing: judge the claims by the values in a FIGURE.json, and write FIGURE.json and FIGURE.md.",
+                "With --quick if that run was."
+            })
+    private Optional<Path> from = Optional.empty();
 
     @Option(names = "--data-dir", paramLabel = "DIR", description = "The directory of your own data files.")
     private Optional<Path> dataDirectory = Optional.empty();
@@ -105,6 +127,9 @@ final class ReproduceCommand implements Callable<Integer> {
     public Integer call() throws IOException, InterruptedException {
         checkFigure();
         if (figure.equals(RATES)) {
+            if (from.isPresent()) {
+                throw new UsageException("--from: not for rates, which has no claims");
+            }
             return rates();
         }
         Reproduction what = Reproduction.of(figure, quick);
@@ -112,6 +137,16 @@ final class ReproduceCommand implements Callable<Integer> {
             what = Reproduction.of(figure, false).with(methods).changed(what.changes());
         }
         int count = count(quick ? 1 : 2);
+        if (parallel < 1 || parallel > Runtime.getRuntime().availableProcessors()) {
+            throw new UsageException("--parallel %d: not in the range 1 to %d, the number of cores"
+                    .formatted(parallel, Runtime.getRuntime().availableProcessors()));
+        }
+        if (from.isPresent()) {
+            refuseWithFrom("--seeds", seeds.isPresent());
+            refuseWithFrom("--data-dir", dataDirectory.isPresent());
+            new ReproduceTraining(what, spec.commandLine().getOut()).judge(from.get(), directory());
+            return 0;
+        }
         Path directory = directory();
         var options = new Training.Options(
                 List.of("cpu:0"),
@@ -122,8 +157,14 @@ final class ReproduceCommand implements Callable<Integer> {
                 Optional.empty(),
                 false,
                 new Version().getVersion()[0]);
-        new ReproduceTraining(what, spec.commandLine().getOut()).run(directory, count, options);
+        new ReproduceTraining(what, spec.commandLine().getOut()).run(directory, count, options, parallel);
         return 0;
+    }
+
+    private static void refuseWithFrom(String option, boolean given) {
+        if (given) {
+            throw new UsageException("%s: not with --from, which trains nothing".formatted(option));
+        }
     }
 
     private int count(int defaultCount) {

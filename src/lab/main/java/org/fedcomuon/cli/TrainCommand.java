@@ -4,19 +4,13 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Iterator;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import org.fedcomuon.cluster.MemberFailedException;
 import org.fedcomuon.experiment.Configuration;
-import org.fedcomuon.experiment.Preset;
 import org.fedcomuon.experiment.Training;
 import org.fedcomuon.experiment.TrainingEngine;
 import org.fedcomuon.federation.RunLock;
@@ -24,7 +18,6 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
 /** {@code fedcomuon train}: trains a preset, from its first step to its report. */
@@ -39,80 +32,14 @@ import picocli.CommandLine.Spec;
             "Exit code 0 when it is done or was stopped, 1 when it failed or diverged, 2 for a bad setting or file."
         })
 final class TrainCommand implements Callable<Integer> {
-    /** The JVM ends after this time even if the current step and its checkpoint are not done. */
-    private static final long STOP_SECONDS = 120;
-
     /** What a process that ends at once may take to say why. */
     private static final Duration LAST_WORDS = Duration.ofSeconds(10);
-
-    /** The names of the presets, for the help. */
-    private static final class Presets implements Iterable<String> {
-        @Override
-        public Iterator<String> iterator() {
-            return Preset.NAMES.iterator();
-        }
-    }
-
-    /** The names of the methods, for the help; read when it is shown, because every command creates this class. */
-    private static final class Methods implements Iterable<String> {
-        @Override
-        public Iterator<String> iterator() {
-            return Configuration.methodNames().iterator();
-        }
-    }
 
     @Spec
     private CommandSpec spec;
 
-    @Parameters(
-            arity = "0..1",
-            paramLabel = "PRESET",
-            completionCandidates = Presets.class,
-            description = "${COMPLETION-CANDIDATES}, or a .yaml file of your own.")
-    private Optional<String> preset = Optional.empty();
-
-    @Option(
-            names = "--method",
-            paramLabel = "M",
-            completionCandidates = Methods.class,
-            description = "One of ${COMPLETION-CANDIDATES}.")
-    private Optional<String> method = Optional.empty();
-
-    @Option(names = "--seed", paramLabel = "S", description = "The seed of W0, of the split and of all samples.")
-    private Optional<String> seed = Optional.empty();
-
-    @Option(names = "--iterations", paramLabel = "T", description = "The number of local steps.")
-    private Optional<String> iterations = Optional.empty();
-
-    @Option(names = "--tau", paramLabel = "N", description = "The number of local steps per round.")
-    private Optional<String> tau = Optional.empty();
-
-    @Option(names = "--clients", paramLabel = "K", description = "The number of clients.")
-    private Optional<String> clients = Optional.empty();
-
-    @Option(
-            names = "--participation",
-            paramLabel = "P",
-            description = "The share of clients that take part in a round.")
-    private Optional<String> participation = Optional.empty();
-
-    @Option(
-            names = "--cohort",
-            paramLabel = "N",
-            description = "The number of clients that take part in a round, instead of their share.")
-    private Optional<String> cohort = Optional.empty();
-
-    @Option(
-            names = "--orthogonalizer",
-            paramLabel = "O",
-            description = "exact, exact-svd, newton-schulz, gram or auto.")
-    private Optional<String> orthogonalizer = Optional.empty();
-
-    @Option(names = "--checkpoint-every", paramLabel = "N", description = "Rounds between checkpoints.")
-    private Optional<String> checkpointEvery = Optional.empty();
-
-    @Option(names = "--set", paramLabel = "NAME=VALUE", description = "Any other setting of the preset.")
-    private Map<String, String> settings = new LinkedHashMap<>();
+    @Mixin
+    private RunSettings settings;
 
     @Option(
             names = "--devices",
@@ -143,12 +70,6 @@ final class TrainCommand implements Callable<Integer> {
             paramLabel = "N",
             description = "The number of threads; all cores by default. Never changes the result.")
     private Optional<Integer> threads = Optional.empty();
-
-    @Option(
-            names = "--init",
-            paramLabel = "FILE",
-            description = "The initial weights, a .safetensors file; --set initNames=BLOCK=TENSOR,... maps names.")
-    private Optional<String> init = Optional.empty();
 
     @Option(
             names = "--class-path",
@@ -213,6 +134,12 @@ final class TrainCommand implements Callable<Integer> {
 
     private void train(TrainingEngine engine, String clusterName) throws IOException, InterruptedException {
         Configuration configuration = configuration();
+        if (!clusterName.equals(TrainingEngine.LOCAL) && configuration.has("earlyStopping")) {
+            throw new UsageException(
+                    "--cluster %s with earlyStopping: members hear of it a few steps later, so that the result"
+                                    .formatted(clusterName)
+                            + " would depend on their number; leave one of the two out");
+        }
         var job = new TrainingEngine.Job(
                 clusterName,
                 configuration,
@@ -231,7 +158,7 @@ final class TrainCommand implements Callable<Integer> {
             }
             engine.stop();
         };
-        stoppable(stop, () -> {
+        Stoppable.run(stop, () -> {
             try {
                 try {
                     engine.run(
@@ -273,30 +200,9 @@ final class TrainCommand implements Callable<Integer> {
     }
 
     private Configuration configuration() {
-        var changes = new LinkedHashMap<>(settings);
-        Map<String, Optional<String>> given = new LinkedHashMap<>();
-        given.put("method", method);
-        given.put("seed", seed);
-        given.put("iterations", iterations);
-        given.put("tau", tau);
-        given.put("clients", clients);
-        given.put("participation", participation);
-        given.put("cohort", cohort);
-        given.put("orthogonalizer", orthogonalizer);
-        given.put("checkpointEvery", checkpointEvery);
-        given.put("init", init);
-        given.forEach((name, value) -> value.ifPresent(text -> {
-            if (changes.put(name, text) != null) {
-                throw new UsageException("%s is given twice, by its own option and by --set".formatted(name));
-            }
-        }));
-        if (resume.isPresent()) {
-            return Training.configurationOf(resume.get(), changes);
-        }
-        return Configuration.of(
-                Preset.load(preset.orElseThrow(() -> new UsageException(
-                        "no PRESET given; the presets are %s".formatted(String.join(", ", Preset.NAMES))))),
-                changes);
+        return resume.isPresent()
+                ? Training.configurationOf(resume.get(), settings.changes())
+                : Configuration.of(settings.preset(), settings.changes());
     }
 
     /** Takes the directory of the run, from when on no other run can use it. */
@@ -319,37 +225,6 @@ final class TrainCommand implements Callable<Integer> {
             return taken;
         } catch (IOException e) {
             throw new UncheckedIOException(e);
-        }
-    }
-
-    private interface Work {
-        void run() throws IOException, InterruptedException;
-    }
-
-    /**
-     * Runs {@code work}, and on Ctrl-C or a kill waits for the current step, because a process must not end during a
-     * call of libtorch.
-     */
-    private static void stoppable(Runnable stop, Work work) throws IOException, InterruptedException {
-        var done = new CountDownLatch(1);
-        Thread hook = Thread.ofPlatform().unstarted(() -> {
-            stop.run();
-            try {
-                done.await(STOP_SECONDS, TimeUnit.SECONDS);
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-            }
-        });
-        Runtime.getRuntime().addShutdownHook(hook);
-        try {
-            work.run();
-        } finally {
-            done.countDown();
-            try {
-                Runtime.getRuntime().removeShutdownHook(hook);
-            } catch (IllegalStateException e) {
-                // The JVM is shutting down, and the hook waits for this method.
-            }
         }
     }
 }

@@ -97,6 +97,9 @@ final class TrainDisplay {
             out.printf(
                     "stopped after step %s; continue with: ./fedcomuon train --resume %s%n", summary.get("step"), run);
         }
+        if (summary.get("stopped_early") instanceof String reason) {
+            out.printf("ended early, after step %s: %s%n", summary.get("step"), reason);
+        }
         for (String name : List.of(
                 "test_accuracy",
                 "test_perplexity",
@@ -109,6 +112,11 @@ final class TrainDisplay {
                 "worst_client_accuracy",
                 "worst_client_loss",
                 "train_loss",
+                "validation_accuracy",
+                "validation_perplexity",
+                "validation_auc",
+                "validation_loss",
+                "validation_objective",
                 "optimizer_share")) {
             if (summary.get(name) instanceof Double value) {
                 out.printf(Locale.ROOT, "%-22s %.4f%n", name, value);

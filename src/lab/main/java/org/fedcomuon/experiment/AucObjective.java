@@ -102,6 +102,11 @@ record AucObjective() implements ObjectiveChoice {
     }
 
     @Override
+    public List<ValidationMetric> validationMetrics(TaskData data) {
+        return ValidationMetric.ofScores();
+    }
+
+    @Override
     public TaskEvaluator evaluator(TaskParts parts) {
         return new AucEvaluator(parts);
     }
@@ -138,13 +143,32 @@ record AucObjective() implements ObjectiveChoice {
         private final OuterFunction outer;
         private final Judge judge;
         private final Examples test;
+        private final List<Examples> validation = new ArrayList<>();
+        private final List<int[]> validationLabels = new ArrayList<>();
 
         AucEvaluator(TaskParts parts) {
             this.parts = parts;
             outer = outer(parts.configuration());
             test = parts.data()
                     .test(IntStream.range(0, parts.data().testCount()).toArray());
+            for (Examples held : parts.validationSets()) {
+                int[] labels = held.classes();
+                validation.add(held);
+                validationLabels.add(labels);
+            }
+            if (!validation.isEmpty() && !hasBoth(pooledLabels())) {
+                throw new IllegalArgumentException(
+                        "validation examples of both classes are needed; take a greater validationShare");
+            }
             judge = new Judge(parts.network(), parts.threads());
+        }
+
+        private int[] pooledLabels() {
+            return validationLabels.stream().flatMapToInt(Arrays::stream).toArray();
+        }
+
+        private static boolean hasBoth(int[] labels) {
+            return Arrays.stream(labels).distinct().count() == 2;
         }
 
         @Override
@@ -175,7 +199,37 @@ record AucObjective() implements ObjectiveChoice {
             metrics.put("train_auc", mean);
             metrics.put("test_auc", area(judge.outputs(model, test), test.classes()));
             metrics.put("worst_client_auc", worst);
+            if (!validation.isEmpty()) {
+                metrics.putAll(ofValidation(model));
+            }
             return new Evaluator.Scores(metrics, rows);
+        }
+
+        /** A client without validation examples of both classes counts in the pooled curve only. */
+        private Map<String, Double> ofValidation(Point model) throws InterruptedException {
+            var scores = new ArrayList<double[]>();
+            double objective = 0;
+            double worst = 1;
+            int judged = 0;
+            for (int i = 0; i < validation.size(); i++) {
+                double[] own = judge.outputs(model, validation.get(i));
+                int[] labels = validationLabels.get(i);
+                scores.add(own);
+                if (hasBoth(labels)) {
+                    objective += outer.value(inner(own, labels));
+                    worst = Math.min(worst, area(own, labels));
+                    judged++;
+                }
+            }
+            var metrics = new LinkedHashMap<String, Double>();
+            metrics.put(
+                    "validation_auc",
+                    area(scores.stream().flatMapToDouble(Arrays::stream).toArray(), pooledLabels()));
+            if (judged > 0) {
+                metrics.put("validation_objective", objective / judged);
+                metrics.put("validation_worst_client_auc", worst);
+            }
+            return metrics;
         }
 
         /** Returns g: the means of the scores and of their squares, of positive and of negative examples. */

@@ -1,149 +1,277 @@
 package org.fedcomuon.experiment;
 
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
 import java.util.List;
-import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalDouble;
+import java.util.TreeMap;
+import java.util.function.Function;
+import java.util.stream.Stream;
+import org.fedcomuon.experiment.statistics.PairedSample;
+import org.fedcomuon.experiment.statistics.Significance;
 
 /**
- * A statement of the paper that one row of a table is better than others.
+ * A statement of the paper about rows of a table. It is weighed by itself; {@link Verdict#of} decides about all claims
+ * of a table together.
  *
- * @param text the statement
- * @param metric of the last evaluation, by its name in {@code metrics.jsonl}; {@code unsteadiness} is the mean change
- *     of the test loss from one evaluation to the next, in the second half of the run
- * @param higher whether more is better
- * @param winner the row
- * @param others the rows it is said to be better than
+ * <p>Immutable.
  */
-public record Claim(String text, String metric, boolean higher, String winner, List<String> others) {
-    public Claim {
-        others = List.copyOf(others);
-    }
+public sealed interface Claim {
+    /** The metric that is the mean change of the test loss from one evaluation to the next, in a run's second half. */
+    String UNSTEADINESS = "unsteadiness";
 
-    /** Whether the runs support a claim. */
-    public enum Answer {
-        /** Better than every other, by more than the seeds differ. */
-        YES,
-        /** The difference is smaller than between seeds. */
-        TIE,
-        /** Another is better, by more than the seeds differ. */
-        NO,
-        /** The row diverged, or was not run. */
-        UNKNOWN
-    }
+    /** Returns the statement. */
+    String text();
 
     /**
-     * The answer with its figures.
+     * Weighs the statement.
      *
-     * @param claim in words
-     * @param rival the best of the others
-     * @param mine the mean over seeds
-     * @param its the rival's
-     * @param spread half the largest distance between seeds, of the two
+     * @param rows by their labels
      */
-    public record Verdict(String claim, Answer answer, String rival, double mine, double its, double spread) {
-        @Override
-        public String toString() {
-            return answer == Answer.UNKNOWN
-                    ? "%s: not known, no figures".formatted(claim)
-                    : String.format(
-                            Locale.ROOT,
-                            "%s: %s (%.4f against %.4f of %s; seeds differ by %.4f)",
-                            claim,
-                            answer.name().toLowerCase(Locale.ROOT),
-                            mine,
-                            its,
-                            rival,
-                            spread);
+    Evidence weigh(Map<String, RowValues> rows);
+
+    /**
+     * What the runs say about a claim.
+     *
+     * <p>Immutable.
+     *
+     * @param comparisons with every rival; none if the runs can say nothing
+     * @param closest the index of the comparison that supports the claim least
+     * @param test the p-values of the claim ({@code greater}) and of its opposite ({@code less}), not yet corrected for
+     *     other claims
+     * @param check the same without an assumed distribution
+     * @param prospect what more seeds would decide, if it can be said
+     * @param gap why the runs can say nothing; empty if they can
+     */
+    record Evidence(
+            List<Comparison> comparisons,
+            int closest,
+            Significance test,
+            Significance check,
+            Optional<Prospect> prospect,
+            String gap) {
+        public Evidence {
+            comparisons = List.copyOf(comparisons);
+        }
+
+        static Evidence none(String gap) {
+            return new Evidence(List.of(), 0, Significance.NONE, Significance.NONE, Optional.empty(), gap);
         }
     }
 
     /**
-     * A statement of the paper that the lead of a row is larger in one setting than in another.
+     * What more seeds would decide if the observed means and spreads are the true ones.
+     *
+     * @param holds whether they would support the claim
+     * @param effect the distance from the bound, in standard deviations
+     * @param tests the number of tests that share the level of the claim
+     */
+    record Prospect(boolean holds, double effect, int tests) {}
+
+    /**
+     * That a row is better than each of others.
+     *
+     * <p>It holds if the row is better than every other, so the largest p-value counts and several rivals need no
+     * correction. Its opposite holds if one of them is better, and the smallest p-value counts as often as there are
+     * rivals.
+     *
+     * @param text the statement
+     * @param metric of the last evaluation, by its name in {@code metrics.jsonl}, or {@link #UNSTEADINESS}
+     * @param higher whether more is better
+     * @param winner the row
+     * @param others the rows it is said to be better than
+     */
+    record Better(String text, String metric, boolean higher, String winner, List<String> others) implements Claim {
+        public Better {
+            others = List.copyOf(others);
+        }
+
+        @Override
+        public Evidence weigh(Map<String, RowValues> rows) {
+            Optional<String> gap = gap(rows, metric, winner, others);
+            if (gap.isPresent()) {
+                return Evidence.none(gap.get());
+            }
+            List<Comparison> comparisons = comparisons(rows, metric, higher, winner, others);
+            List<Significance> tests =
+                    comparisons.stream().map(Comparison::test).toList();
+            return new Evidence(
+                    comparisons,
+                    largest(tests),
+                    together(tests),
+                    together(comparisons.stream().map(Comparison::check).toList()),
+                    measured(comparisons)
+                            .map(all -> all.mapToDouble(each -> each.effect(0))
+                                    .min()
+                                    .orElse(0))
+                            .map(effect -> prospect(effect, others.size())),
+                    "");
+        }
+
+        /** Returns by how much the row is ahead of the best of the others, by seed; a rival that diverged is not it. */
+        private Map<Long, Double> leads(Map<String, RowValues> rows) {
+            var leads = new TreeMap<Long, Double>();
+            row(rows, winner)
+                    .of(metric)
+                    .forEach((seed, mine) -> others.stream()
+                            .map(other -> row(rows, other).of(metric).get(seed))
+                            .flatMap(Stream::ofNullable)
+                            .map(its -> higher ? mine - its : its - mine)
+                            .min(Comparator.naturalOrder())
+                            .ifPresent(lead -> leads.put(seed, lead)));
+            return leads;
+        }
+    }
+
+    /**
+     * That a row differs from each of others by less than a margin: two one-sided tests for each.
+     *
+     * @param text the statement
+     * @param metric of the last evaluation
+     * @param margin the largest difference that does not matter
+     * @param row the row
+     * @param others the rows it is said to be on a par with
+     */
+    record OnPar(String text, String metric, double margin, String row, List<String> others) implements Claim {
+        public OnPar {
+            others = List.copyOf(others);
+        }
+
+        @Override
+        public Evidence weigh(Map<String, RowValues> rows) {
+            Optional<String> gap = gap(rows, metric, row, others);
+            if (gap.isPresent()) {
+                return Evidence.none(gap.get());
+            }
+            List<Comparison> comparisons = comparisons(rows, metric, true, row, others);
+            List<Significance> tests = comparisons.stream()
+                    .map(each -> within(each, PairedSample::tTest))
+                    .toList();
+            List<Significance> checks = comparisons.stream()
+                    .map(each -> within(each, PairedSample::signFlipTest))
+                    .toList();
+            return new Evidence(
+                    comparisons,
+                    largest(tests),
+                    together(tests),
+                    together(checks),
+                    measured(comparisons)
+                            .map(all -> all.mapToDouble(each -> Math.min(each.effect(-margin), -each.effect(margin)))
+                                    .min()
+                                    .orElse(0))
+                            .map(effect -> prospect(effect, 2 * others.size())),
+                    "");
+        }
+
+        /** Weighs the claim against one rival. Where a run diverged, the difference is beyond every margin. */
+        private Significance within(Comparison pair, Function<PairedSample, Significance> test) {
+            if (pair.diverged() > 0) {
+                return new Significance(1, pair.test().twoSided());
+            }
+            Significance above = test.apply(pair.lead().minus(-margin));
+            Significance below = test.apply(pair.lead().minus(margin));
+            return new Significance(
+                    Math.max(above.greater(), below.less()), Math.min(1, 2 * Math.min(above.less(), below.greater())));
+        }
+    }
+
+    /**
+     * That the lead of a row is larger in one setting than in another. The lead of a seed is the distance to the best
+     * of the other rows with that seed.
      *
      * @param text the statement
      * @param from the lead where it is said to be smaller
      * @param to the lead where it is said to be larger
      */
-    public record Growth(String text, Claim from, Claim to) {
-        /** Compares the runs. */
-        public Verdict judge(List<Reproduction.Outcome> outcomes) {
-            Verdict small = from.judge(outcomes);
-            Verdict large = to.judge(outcomes);
-            if (small.answer() == Answer.UNKNOWN || large.answer() == Answer.UNKNOWN) {
-                return new Verdict(text, Answer.UNKNOWN, "", Double.NaN, Double.NaN, Double.NaN);
+    record Growth(String text, Better from, Better to) implements Claim {
+        @Override
+        public Evidence weigh(Map<String, RowValues> rows) {
+            Optional<String> gap = gap(rows, from.metric, from.winner, from.others)
+                    .or(() -> gap(rows, to.metric, to.winner, to.others))
+                    .or(() -> Stream.of(from.winner, to.winner)
+                            .filter(label -> !row(rows, label).diverged().isEmpty())
+                            .findFirst()
+                            .map("%s diverged, and what did has no lead"::formatted));
+            if (gap.isPresent()) {
+                return Evidence.none(gap.get());
             }
-            double before = from.lead(small);
-            double after = to.lead(large);
-            double spread = Math.max(small.spread(), large.spread());
-            return new Verdict(text, answer(after - before, spread), from.winner(), after, before, spread);
+            Comparison growth = Comparison.of(
+                    new RowValues(to.winner, Map.of(text, to.leads(rows)), List.of()),
+                    new RowValues(from.winner, Map.of(text, from.leads(rows)), List.of()),
+                    text,
+                    true);
+            return growth.seeds() < 2
+                    ? Evidence.none(ONE_SEED)
+                    : new Evidence(
+                            List.of(growth),
+                            0,
+                            growth.test(),
+                            growth.check(),
+                            Optional.of(prospect(growth.effect(0), 1)),
+                            "");
         }
     }
 
-    /** Returns how far the winner is ahead of the best of the others. */
-    private double lead(Verdict verdict) {
-        return higher ? verdict.mine() - verdict.its() : verdict.its() - verdict.mine();
+    /** Why one run says nothing. */
+    String ONE_SEED = "one seed does not show how much seeds differ";
+
+    private static RowValues row(Map<String, RowValues> rows, String label) {
+        return rows.getOrDefault(label, new RowValues(label, Map.of(), List.of()));
     }
 
-    private static Answer answer(double margin, double spread) {
-        return margin > spread ? Answer.YES : margin < -spread ? Answer.NO : Answer.TIE;
-    }
-
-    private record Figure(String label, double mean, double spread) {}
-
-    /** Compares the runs. */
-    public Verdict judge(List<Reproduction.Outcome> outcomes) {
-        var figures = new ArrayList<Figure>();
-        Figure mine = null;
-        for (Reproduction.Outcome outcome : outcomes) {
-            Optional<Reproduction.OverSeeds> seeds = outcome.overSeeds(metric);
-            if (seeds.isEmpty()) {
-                continue; // one of them has not run to its end
-            }
-            var figure =
-                    new Figure(outcome.label(), seeds.get().mean(), seeds.get().spread());
-            if (outcome.label().equals(winner)) {
-                mine = figure;
-            } else if (others.contains(outcome.label())) {
-                figures.add(figure);
-            }
-        }
-        List<String> there = outcomes.stream().map(Reproduction.Outcome::label).toList();
-        if (mine == null || figures.isEmpty() || !there.containsAll(others)) {
-            return new Verdict(text, Answer.UNKNOWN, "", Double.NaN, Double.NaN, Double.NaN);
-        }
-        Figure rival = figures.getFirst();
-        for (Figure figure : figures) {
-            if (higher ? figure.mean() > rival.mean() : figure.mean() < rival.mean()) {
-                rival = figure;
+    private static Optional<String> gap(
+            Map<String, RowValues> rows, String metric, String row, Collection<String> others) {
+        var all = new ArrayList<>(List.of(row));
+        all.addAll(others);
+        for (String label : all) {
+            RowValues values = row(rows, label);
+            if (values.of(metric).isEmpty() && values.diverged().isEmpty()) {
+                return Optional.of("%s was not run".formatted(label));
             }
         }
-        double spread = Math.max(mine.spread(), rival.spread());
-        double margin = higher ? mine.mean() - rival.mean() : rival.mean() - mine.mean();
-        return new Verdict(text, answer(margin, spread), rival.label(), mine.mean(), rival.mean(), spread);
+        RowValues mine = row(rows, row);
+        return others.stream()
+                        .anyMatch(other -> Comparison.of(mine, row(rows, other), metric, true)
+                                        .seeds()
+                                < 2)
+                ? Optional.of(ONE_SEED)
+                : Optional.empty();
     }
 
-    /** Returns a metric of a run; empty unless the run has ended normally. */
-    public static OptionalDouble value(RunRecord run, String metric) {
-        if (run.evaluations().isEmpty() || run.state() != RunRecord.State.FINISHED) {
-            return OptionalDouble.empty();
-        }
-        if (!metric.equals("unsteadiness")) {
-            return of(run.evaluations().getLast(), metric);
-        }
-        var second = run.evaluations()
-                .subList(run.evaluations().size() / 2, run.evaluations().size());
-        double sum = 0;
-        for (int i = 1; i < second.size(); i++) {
-            sum += Math.abs(of(second.get(i), "test_loss").orElse(Double.NaN)
-                    - of(second.get(i - 1), "test_loss").orElse(Double.NaN));
-        }
-        return second.size() < 2 ? OptionalDouble.empty() : OptionalDouble.of(sum / (second.size() - 1));
+    private static List<Comparison> comparisons(
+            Map<String, RowValues> rows, String metric, boolean higher, String row, List<String> others) {
+        return others.stream()
+                .map(other -> Comparison.of(row(rows, row), row(rows, other), metric, higher))
+                .toList();
     }
 
-    private static OptionalDouble of(RunRecord.Evaluation evaluation, String metric) {
-        Double value = evaluation.metrics().get(metric);
-        return value == null ? OptionalDouble.empty() : OptionalDouble.of(value);
+    /** All have to hold, or else one has to fail. */
+    private static Significance together(List<Significance> each) {
+        double holds = each.stream().mapToDouble(Significance::greater).max().orElse(1);
+        double fails = each.stream().mapToDouble(Significance::less).min().orElse(1);
+        return new Significance(holds, Math.min(1, each.size() * fails));
+    }
+
+    private static int largest(List<Significance> tests) {
+        int largest = 0;
+        for (int i = 1; i < tests.size(); i++) {
+            if (tests.get(i).greater() > tests.get(largest).greater()) {
+                largest = i;
+            }
+        }
+        return largest;
+    }
+
+    /** Returns the comparisons, if nothing has diverged in any of them. */
+    private static Optional<Stream<Comparison>> measured(List<Comparison> comparisons) {
+        return comparisons.stream().anyMatch(each -> each.diverged() > 0)
+                ? Optional.empty()
+                : Optional.of(comparisons.stream());
+    }
+
+    private static Prospect prospect(double effect, int tests) {
+        return effect > 0 ? new Prospect(true, effect, 1) : new Prospect(false, -effect, tests);
     }
 }

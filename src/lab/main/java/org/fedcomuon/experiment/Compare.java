@@ -1,32 +1,29 @@
 package org.fedcomuon.experiment;
 
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.LinkedHashMap;
+import java.util.Comparator;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import java.util.Random;
+import java.util.OptionalDouble;
+import java.util.OptionalInt;
 import java.util.function.Consumer;
-import org.fedcomuon.device.Blas;
 import org.fedcomuon.device.Buffer;
 import org.fedcomuon.device.Device;
-import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.device.ElementType;
-import org.fedcomuon.device.Matrix;
-import org.fedcomuon.device.Precision;
+import org.fedcomuon.linalg.Auto;
 import org.fedcomuon.linalg.Coefficients;
+import org.fedcomuon.linalg.Exact;
 import org.fedcomuon.linalg.ExactSvd;
 import org.fedcomuon.linalg.GramNewtonSchulz;
 import org.fedcomuon.linalg.NewtonSchulz;
 import org.fedcomuon.linalg.Orthogonalizer;
-import org.fedcomuon.linalg.Quality;
-import org.fedcomuon.linalg.ScaleRule;
 
 /**
- * Compares exact orthogonalization with Newton-Schulz, with every coefficient set and in the Gram form, on matrices
- * whose singular values are evenly spaced on a logarithmic scale from 1 down to 1 / condition.
+ * Compares exact orthogonalization with Newton-Schulz: with every coefficient set, in the Gram form, and with as many
+ * steps as a wanted error takes.
  *
  * <p>Not thread-safe.
  */
@@ -34,7 +31,27 @@ public final class Compare {
     private static final int WARM_UP = 2;
     private static final int ROUNDS = 5;
 
-    private Compare() {}
+    /** Of singular values below 1 in the curves. */
+    private static final int DECADES = 5;
+
+    /** Of a decade: the polynomials go up and down many times. */
+    private static final int SAMPLES = 2000;
+
+    private static final int DRAWN = 40;
+
+    private final Device device;
+    private final Device host;
+    private final List<Double> wanted;
+    private final Consumer<String> progress;
+    private final List<CompareReport.Entry> entries = new ArrayList<>();
+
+    /** @param host a CPU, for what results are judged by */
+    private Compare(Device device, Device host, List<Double> wanted, Consumer<String> progress) {
+        this.device = device;
+        this.host = host;
+        this.wanted = wanted;
+        this.progress = progress;
+    }
 
     /** A shape to compare on. */
     public record Shape(int rows, int cols) {
@@ -46,87 +63,57 @@ public final class Compare {
     }
 
     /**
-     * Measures every method on every shape and condition number.
+     * Measures every method on every shape and condition number, on matrices whose singular values are evenly spaced on
+     * a logarithmic scale from 1 down to 1 / condition.
      *
+     * @param wanted errors whose times are compared
      * @param progress receives a line before each measurement
      */
-    public static CompareReport run(
-            Device device, List<Shape> shapes, List<Double> conditions, Consumer<String> progress) {
-        var entries = new ArrayList<CompareReport.Entry>();
-        for (Shape shape : shapes) {
-            for (double condition : conditions) {
-                progress.accept("%d x %d, condition %.0e".formatted(shape.rows(), shape.cols(), condition));
-                entries.addAll(compare(device, shape, condition));
-            }
-        }
-        return new CompareReport(
-                "Exact SVD and Newton-Schulz", device.toString(), Devices.libraryInfo(), entries, curves());
-    }
-
-    /** Returns all methods by the name of their coefficients, which is empty for the exact path. */
-    private static List<Map.Entry<String, Orthogonalizer>> methods() {
-        var methods = new ArrayList<Map.Entry<String, Orthogonalizer>>();
-        methods.add(Map.entry("", new ExactSvd()));
-        for (String name : Coefficients.NAMES) {
-            methods.add(Map.entry(name, new NewtonSchulz(Coefficients.parse(name, Optional.empty()))));
-        }
-        for (String name : List.of("jordan", "polar-express")) {
-            methods.add(Map.entry(name, new GramNewtonSchulz(Coefficients.parse(name, Optional.empty()))));
-        }
-        return methods;
-    }
-
-    private static List<CompareReport.Entry> compare(Device device, Shape shape, double condition) {
-        int rows = shape.rows();
-        int cols = shape.cols();
-        int size = rows * cols;
-        double[] spectrum = spectrum(Math.min(rows, cols), condition);
-        double[] exactly = matrix(device, shape, spectrum);
-        float[] values = new float[size];
-        for (int i = 0; i < size; i++) {
-            values[i] = (float) exactly[i];
-        }
-        double nuclear = Arrays.stream(spectrum).sum();
-        var methods = methods();
-        var plans = new LinkedHashMap<Map.Entry<String, Orthogonalizer>, Orthogonalizer.Plan>();
-        var entries = new ArrayList<CompareReport.Entry>();
-        try (Buffer m = device.allocate("M", ElementType.FLOAT32, size);
-                Buffer o = device.allocate("O", ElementType.FLOAT32, size)) {
-            m.copyIn(0, values);
-            methods.forEach(method -> plans.put(
-                    method, method.getValue().plan(device, 1, rows, cols, ElementType.FLOAT32, ScaleRule.NONE)));
-            var seconds = new double[methods.size()][ROUNDS];
-            for (int round = -WARM_UP; round < ROUNDS; round++) { // in turns
-                for (int i = 0; i < methods.size(); i++) {
-                    long start = System.nanoTime();
-                    plans.get(methods.get(i)).orthogonalize(m.batch(1, size), o.batch(1, size));
-                    if (round >= 0) {
-                        seconds[i][round] = (System.nanoTime() - start) * 1e-9;
-                    }
+    public static CompareReport ofShapes(
+            Device device,
+            List<Shape> shapes,
+            List<Double> conditions,
+            List<Double> wanted,
+            Consumer<String> progress) {
+        try (Device host = Devices.open("cpu:0")) {
+            var compare = new Compare(device, host, wanted, progress);
+            for (Shape shape : shapes) {
+                for (double condition : conditions) {
+                    progress.accept("%d x %d, condition %.0e".formatted(shape.rows(), shape.cols(), condition));
+                    double[] spectrum = MadeMatrix.spectrum(Math.min(shape.rows(), shape.cols()), condition);
+                    compare.measure(
+                            "",
+                            shape,
+                            MadeMatrix.floats(MadeMatrix.of(host, shape, spectrum)),
+                            OptionalDouble.of(condition));
                 }
             }
-            for (int i = 0; i < methods.size(); i++) {
-                Orthogonalizer.Plan plan = plans.get(methods.get(i));
-                plan.orthogonalize(m.batch(1, size), o.batch(1, size));
-                Quality quality = Quality.of(device, rows, cols, exactly, nuclear, o.toDoubles(0, size));
-                Arrays.sort(seconds[i]);
-                entries.add(new CompareReport.Entry(
-                        rows,
-                        cols,
-                        condition,
-                        kind(methods.get(i).getValue()),
-                        methods.get(i).getKey(),
-                        plan.path(),
-                        seconds[i][ROUNDS / 2],
-                        quality.orthogonalityError(),
-                        quality.alignment(),
-                        quality.smallestSingularValue(),
-                        quality.largestSingularValue()));
-            }
-        } finally {
-            plans.values().forEach(Orthogonalizer.Plan::close);
+            return compare.report("Exact factors and Newton-Schulz", false);
         }
-        return entries;
+    }
+
+    /**
+     * Measures every method on the momentum in the newest checkpoint of a run.
+     *
+     * @param run the directory of the run
+     * @param client the one client whose momentum is taken, where clients differ; empty for all
+     * @param wanted errors whose times are compared
+     * @param progress receives a line before each measurement
+     * @throws RunRecordException when there is no such run, checkpoint, momentum or client
+     */
+    public static CompareReport ofRun(
+            Device device, Path run, OptionalInt client, List<Double> wanted, Consumer<String> progress) {
+        RunMomentum momentum = RunMomentum.read(run, client);
+        try (Device host = Devices.open("cpu:0")) {
+            var compare = new Compare(device, host, wanted, progress);
+            for (RunMomentum.Momentum m : momentum.matrices()) {
+                progress.accept("%s, %d x %d".formatted(m.name(), m.rows(), m.cols()));
+                compare.measure(m.name(), new Shape(m.rows(), m.cols()), m.values(), OptionalDouble.empty());
+            }
+            return compare.report(
+                    "Exact factors and Newton-Schulz on the momentum of %s at step %d".formatted(run, momentum.step()),
+                    true);
+        }
     }
 
     /**
@@ -137,134 +124,121 @@ public final class Compare {
      * @return the lines of a table in Markdown
      */
     public static List<String> bands(Device device, Shape shape, double condition) {
-        int rows = shape.rows();
-        int cols = shape.cols();
-        int size = rows * cols;
-        double[] spectrum = spectrum(Math.min(rows, cols), condition);
-        double[] exactly = matrix(device, shape, spectrum);
-        float[] values = new float[size];
-        double squares = 0;
-        for (int i = 0; i < size; i++) {
-            values[i] = (float) exactly[i];
-            squares += (double) values[i] * values[i];
+        return PrecisionBands.table(device, shape, condition);
+    }
+
+    private CompareReport report(String title, boolean ofRun) {
+        return new CompareReport(title, device.toString(), Devices.libraryInfo(), ofRun, wanted, entries, curves());
+    }
+
+    /**
+     * Prepares all ways to orthogonalize a matrix.
+     *
+     * @param lowerBound of its singular values, relative to its norm
+     * @param contenders receives them, to be closed
+     */
+    private void prepare(Shape shape, double lowerBound, List<Contender> contenders) {
+        for (Orthogonalizer exact : List.of(new Exact(), new ExactSvd())) {
+            contenders.add(new Contender(device, exact, Optional.empty(), shape, ROUNDS));
         }
-        double norm = Math.sqrt(squares);
-        var lines = new ArrayList<String>();
-        lines.add("| %d x %d, s0 in [%.0e, 1] | exact arithmetic | fp32 | tf32 | bf16 | tf32 off fp32 | bf16 off fp32 |"
-                .formatted(rows, cols, 1 / condition));
-        lines.add("|---|---|---|---|---|---:|---:|");
-        try (Buffer m = device.allocate("M", ElementType.FLOAT32, size);
-                Buffer o = device.allocate("O", ElementType.FLOAT32, size)) {
-            m.copyIn(0, values);
-            for (boolean gram : new boolean[] {false, true}) {
-                for (String name : Coefficients.NAMES) {
-                    Coefficients named = Coefficients.parse(name, Optional.empty());
-                    var whole = new Coefficients(named.name(), named.steps(), named.divisor() / norm);
-                    double least = Arrays.stream(spectrum).map(named::map).min().orElseThrow();
-                    double most = Arrays.stream(spectrum).map(named::map).max().orElseThrow();
-                    var bands = new ArrayList<String>();
-                    var distances = new ArrayList<String>();
-                    bands.add(band(least, most));
-                    double[] single = {};
-                    for (Precision precision : Precision.values()) {
-                        Orthogonalizer how =
-                                gram ? new GramNewtonSchulz(whole, precision) : new NewtonSchulz(whole, precision);
-                        try (Orthogonalizer.Plan plan =
-                                how.plan(device, 1, rows, cols, ElementType.FLOAT32, ScaleRule.NONE)) {
-                            plan.orthogonalize(m.batch(1, size), o.batch(1, size));
-                            device.synchronize();
-                        } catch (DeviceException.NotFinite e) {
-                            bands.add("out of range");
-                            distances.add("");
-                            continue;
-                        }
-                        double[] result = o.toDoubles(0, size);
-                        Quality quality = Quality.of(device, rows, cols, exactly, 1, result);
-                        bands.add(band(quality.smallestSingularValue(), quality.largestSingularValue()));
-                        if (precision == Precision.FP32) {
-                            single = result;
-                        } else {
-                            distances.add("%.1e".formatted(distance(single, result)));
-                        }
-                    }
-                    lines.add("| %s%s | %s | %s |"
-                            .formatted(
-                                    gram ? "gram, " : "",
-                                    named,
-                                    String.join(" | ", bands),
-                                    String.join(" | ", distances)));
-                }
-            }
-        }
-        return lines;
-    }
-
-    private static String band(double least, double most) {
-        return "[%.4f, %.4f]".formatted(least, most);
-    }
-
-    /** Returns the Frobenius norm of a difference, relative to that of the first. */
-    private static double distance(double[] from, double[] to) {
-        double difference = 0;
-        double whole = 0;
-        for (int i = 0; i < from.length; i++) {
-            difference += (from[i] - to[i]) * (from[i] - to[i]);
-            whole += from[i] * from[i];
-        }
-        return Math.sqrt(difference / whole);
-    }
-
-    private static String kind(Orthogonalizer how) {
-        return how.name().split(" ", 2)[0];
-    }
-
-    private static double[] spectrum(int count, double condition) {
-        var values = new double[count];
-        for (int i = 0; i < count; i++) {
-            values[i] = Math.pow(condition, count == 1 ? 0 : -(double) i / (count - 1));
-        }
-        return values;
-    }
-
-    /** Returns {@code U diag(s) V^T} in double precision, U and V those of a matrix of normal numbers. */
-    private static double[] matrix(Device device, Shape shape, double[] spectrum) {
-        int rows = shape.rows();
-        int cols = shape.cols();
-        int side = spectrum.length;
-        var random = new Random(42);
-        var normal = new double[rows * cols];
-        Arrays.setAll(normal, ignored -> random.nextGaussian());
-        try (Buffer a = device.allocate("A", ElementType.FLOAT64, normal.length);
-                Buffer s = device.allocate("s", ElementType.FLOAT64, side);
-                Buffer u = device.allocate("U", ElementType.FLOAT64, (long) rows * side);
-                Buffer vt = device.allocate("V^T", ElementType.FLOAT64, (long) side * cols)) {
-            a.copyIn(0, normal);
-            Matrix left = Matrix.of(u, 0, rows, side);
-            Matrix right = Matrix.of(vt, 0, side, cols);
-            device.solver().svd(Matrix.of(a, 0, rows, cols), s, 0, left, right);
-            double[] scaled = u.toDoubles(0, rows * side);
-            for (int i = 0; i < scaled.length; i++) {
-                scaled[i] *= spectrum[i % side];
-            }
-            u.copyIn(0, scaled);
-            device.blas().gemm(Blas.Op.NONE, Blas.Op.NONE, 1, left, right, 0, Matrix.of(a, 0, rows, cols));
-            return a.toDoubles(0, normal.length);
-        }
-    }
-
-    private static List<CompareReport.Curve> curves() {
-        var curves = new ArrayList<CompareReport.Curve>();
         for (String name : Coefficients.NAMES) {
-            Coefficients coefficients = Coefficients.parse(name, Optional.empty());
-            var input = new ArrayList<Double>();
-            var output = new ArrayList<Double>();
-            for (int i = 0; i <= 400; i++) {
-                double s = Math.pow(10, -4 + i / 100.0);
-                input.add(s);
-                output.add(coefficients.map(s));
-            }
-            curves.add(new CompareReport.Curve(name, input, output));
+            Coefficients set = Coefficients.parse(name, Optional.empty());
+            add(new NewtonSchulz(set), set, shape, contenders);
         }
-        return curves;
+        for (String name : List.of("jordan", "polar-express")) {
+            Coefficients set = Coefficients.parse(name, Optional.empty());
+            add(new GramNewtonSchulz(set), set, shape, contenders);
+        }
+        for (double error : wanted) {
+            Coefficients set = Coefficients.polarExpressUntil(error, lowerBound);
+            add(new NewtonSchulz(set), set, shape, contenders);
+            Orthogonalizer picked = new Auto(set).pick(shape.rows(), shape.cols(), ElementType.FLOAT32);
+            if (picked instanceof GramNewtonSchulz) {
+                add(picked, set, shape, contenders);
+            }
+        }
+    }
+
+    /** Several errors may take the same steps, which are measured once. */
+    private void add(Orthogonalizer how, Coefficients set, Shape shape, List<Contender> contenders) {
+        contenders.stream()
+                .filter(one -> one.takes(how, set))
+                .findFirst()
+                .ifPresentOrElse(
+                        same -> same.alsoAs(set),
+                        () -> contenders.add(new Contender(device, how, Optional.of(set), shape, ROUNDS)));
+    }
+
+    /**
+     * Returns the power of ten below the smallest singular value that can be told from rounding, relative to the norm:
+     * what a user would know.
+     */
+    private static double lowerBound(KnownFactor known) {
+        double smallest = known.singularValues()[known.directions() - 1] / known.norm();
+        return Double.parseDouble("1e" + (int) Math.floor(Math.log10(smallest * 0.999)));
+    }
+
+    /** @param condition the one intended; empty for the one that the matrix has */
+    private void measure(String name, Shape shape, float[] values, OptionalDouble condition) {
+        KnownFactor known = KnownFactor.of(host, shape.rows(), shape.cols(), values);
+        if (known.directions() == 0) {
+            progress.accept("it is zero, and left out");
+            return;
+        }
+        double[] spectrum = known.singularValues();
+        var subject = new CompareReport.Subject(
+                name,
+                shape.rows(),
+                shape.cols(),
+                condition.orElse(spectrum[0] / spectrum[spectrum.length - 1]),
+                known.directions(),
+                Arrays.stream(spectrum).boxed().toList());
+        try (Buffer m = device.allocate("M", ElementType.FLOAT32, values.length);
+                Buffer o = device.allocate("O", ElementType.FLOAT32, values.length)) {
+            m.copyIn(0, values);
+            var contenders = new ArrayList<Contender>();
+            try {
+                prepare(shape, lowerBound(known), contenders);
+                for (int round = -WARM_UP; round < ROUNDS; round++) { // in turns
+                    for (Contender each : contenders) {
+                        each.run(m, o, round);
+                    }
+                }
+                for (Contender each : contenders) {
+                    List<CompareReport.Entry> results = each.judge(host, subject, known, values, m, o);
+                    if (results.isEmpty()) {
+                        progress.accept(each.name() + " leaves the range of floats, and is left out");
+                    }
+                    entries.addAll(results);
+                }
+            } finally {
+                contenders.forEach(Contender::close);
+            }
+        }
+    }
+
+    /** Of all sets, and of the schedule for the least error that is wanted. */
+    private List<CompareReport.Curve> curves() {
+        var sets = new ArrayList<Coefficients>();
+        Coefficients.NAMES.forEach(name -> sets.add(Coefficients.parse(name, Optional.empty())));
+        wanted.stream()
+                .min(Comparator.naturalOrder())
+                .ifPresent(error -> sets.add(Coefficients.polarExpressUntil(error, Coefficients.LOWER_BOUND)));
+        return sets.stream().map(Compare::curve).toList();
+    }
+
+    private static CompareReport.Curve curve(Coefficients coefficients) {
+        var lowest = new ArrayList<Double>();
+        var errors = new ArrayList<Double>();
+        double worst = 0;
+        for (int i = 0; i <= DECADES * SAMPLES; i++) {
+            double s = Math.pow(10, -i / (double) SAMPLES);
+            worst = Math.max(worst, Math.abs(coefficients.map(s) - 1));
+            if (i % (SAMPLES / DRAWN) == 0) {
+                lowest.addFirst(s);
+                errors.addFirst(worst);
+            }
+        }
+        return new CompareReport.Curve(coefficients.name(), lowest, errors);
     }
 }

@@ -53,6 +53,8 @@ public final class Configuration {
                 Setting.integer("seed", Long.MIN_VALUE, Long.MAX_VALUE).withDefault("42"),
                 DataChoice.ALL.setting(),
                 DataChoice.POSITIVES,
+                VALIDATION_SHARE,
+                EARLY_STOPPING,
                 ModelChoice.ALL.setting(),
                 SplitChoice.ALL.setting().withDefault("iid"),
                 Objectives.ALL.setting().withDefault("robust"),
@@ -79,17 +81,14 @@ public final class Configuration {
                         .withDefault("auto"),
                 Setting.oneOf("orthogonalizer", List.of("exact", "exact-svd", "newton-schulz", "gram", "auto"))
                         .withDefault("newton-schulz"),
-                new Setting(
-                                "coefficients",
-                                "one of %s, or your own".formatted(String.join(", ", Coefficients.NAMES)),
-                                text -> {
-                                    Coefficients.parse(text, Optional.empty());
-                                    return text;
-                                })
+                new Setting("coefficients", "one of " + Coefficients.FORMS, text -> {
+                            Coefficients.parse(text, Optional.empty());
+                            return text;
+                        })
                         .withDefault("jordan"),
                 Setting.path("init").optional(),
                 InitialNames.SETTING,
-                Setting.integer("schulzSteps", 1, 100).withDefault("5"),
+                Setting.integer("schulzSteps", 1, 100).optional(),
                 Setting.oneOf("precision", List.of("fp32", "tf32", "bf16")).withDefault(Precision.FP32.toString()),
                 Setting.oneOf("products", List.of("kernels", "cublas"))
                         .withDefault(Orthogonalizer.Products.KERNELS.toString()),
@@ -114,7 +113,14 @@ public final class Configuration {
     private static final List<Registry<? extends Choice>> KINDS =
             List.of(DataChoice.ALL, ModelChoice.ALL, SplitChoice.ALL, Objectives.ALL, MethodChoice.ALL);
 
-    private static final String DEFAULT_METHOD = "fedcomuon";
+    /** The share of each client's training examples that is held back for validation. */
+    static final Setting VALIDATION_SHARE = Setting.share("validationShare").optional();
+
+    /** The number of evaluations without a better validation metric after which a run ends. */
+    static final Setting EARLY_STOPPING = Setting.count("earlyStopping").optional();
+
+    /** The method where a preset names none. */
+    public static final String DEFAULT_METHOD = "fedcomuon";
 
     private final Map<String, String> values;
 
@@ -139,19 +145,8 @@ public final class Configuration {
         String method = changes.getOrDefault("method", preset.setting("method").orElse(DEFAULT_METHOD));
         Given given = Given.of(preset, method, changes, mistakes);
 
-        // The possible settings depend on the method and on the parts of the problem.
-        var possible = new LinkedHashMap<>(general());
         var unknown = new HashSet<String>(); // kinds whose choice is not known, and so not its settings either
-        for (Registry<? extends Choice> registry : KINDS) {
-            Setting setting = possible.get(registry.kind());
-            String name = given.value(setting);
-            if (!name.isEmpty()) {
-                attempt(() -> registry.get(setting.check(name)), mistakes)
-                        .ifPresentOrElse(
-                                choice -> possible.putAll(byName(choice.settings())),
-                                () -> unknown.add(registry.kind()));
-            }
-        }
+        Map<String, Setting> possible = possible(given, unknown, mistakes);
         for (String name : given.own()) {
             boolean explained = KINDS.stream()
                     .anyMatch(registry -> unknown.contains(registry.kind())
@@ -173,6 +168,9 @@ public final class Configuration {
                         .formatted(name, method, preset.name(), name, setting.range()));
             }
         });
+        if (values.containsKey(EARLY_STOPPING.name())) {
+            mistakes.addAll(EarlyStopping.mistakes(values));
+        }
         if (mistakes.isEmpty()) {
             var configuration = new Configuration(values);
             try {
@@ -184,6 +182,30 @@ public final class Configuration {
         }
         mistakes.addAll(new Configuration(values).missingFiles()); // which would be the next message
         throw ConfigurationException.of(preset.name(), mistakes);
+    }
+
+    /** Returns the possible settings by name, which depend on the method and on the parts of the problem. */
+    private static Map<String, Setting> possible(Given given, Set<String> unknown, List<String> mistakes) {
+        var possible = new LinkedHashMap<>(general());
+        for (Registry<? extends Choice> registry : KINDS) {
+            Setting setting = possible.get(registry.kind());
+            String name = given.value(setting);
+            if (!name.isEmpty()) {
+                attempt(() -> registry.get(setting.check(name)), mistakes)
+                        .ifPresentOrElse(
+                                choice -> possible.putAll(byName(choice.settings())),
+                                () -> unknown.add(registry.kind()));
+            }
+        }
+        return possible;
+    }
+
+    /** Returns the names of all settings that a preset with some of its settings changed may have. */
+    public static Set<String> settingNames(Preset preset, Map<String, String> changes) {
+        String method = changes.getOrDefault("method", preset.setting("method").orElse(DEFAULT_METHOD));
+        Given given = Given.of(preset, method, changes, new ArrayList<>());
+        return Collections.unmodifiableSet(
+                possible(given, new HashSet<>(), new ArrayList<>()).keySet());
     }
 
     /** Returns a value, or notes why there is none. */
@@ -403,6 +425,29 @@ public final class Configuration {
         return text("method");
     }
 
+    /**
+     * Returns a name for what the method minimizes. Single-level methods minimize the mean of the clients' losses
+     * whatever the objective is, and some methods have an objective of their own.
+     */
+    public String minimized() {
+        if (method().isSingleLevel()) {
+            return "mean";
+        }
+        List<Setting> own = chosen(MethodChoice.ALL).settings();
+        return own.contains(LossObjective.LAMBDA) || own.contains(LossObjective.LEVEL)
+                ? methodName()
+                : text(Objectives.ALL.kind());
+    }
+
+    /** Returns the objective by which models are evaluated, with its settings. */
+    public String objective() {
+        ObjectiveChoice objective = chosen(Objectives.ALL);
+        return objective.settings().stream()
+                .filter(setting -> has(setting.name()))
+                .map(setting -> ", %s = %s".formatted(setting.name(), text(setting.name())))
+                .collect(joining("", objective.name(), ""));
+    }
+
     /** Returns the chosen entry of a kind. */
     <C extends Choice> C chosen(Registry<C> registry) {
         return registry.get(text(registry.kind()));
@@ -452,7 +497,7 @@ public final class Configuration {
      */
     Map<String, String> problem() {
         var all = new LinkedHashMap<String, String>();
-        for (String name : List.of("model", "split", "objective", "batch", "positives")) {
+        for (String name : List.of("model", "split", "objective", "batch", "positives", VALIDATION_SHARE.name())) {
             if (has(name)) {
                 all.put(name, text(name));
             }
@@ -475,6 +520,16 @@ public final class Configuration {
                         number("vectorRate")));
     }
 
+    /**
+     * Returns the schedule of Newton-Schulz, with the steps that are set or those of the set.
+     *
+     * @throws IllegalArgumentException when it has no such number of steps
+     */
+    public Coefficients coefficients() {
+        return Coefficients.parse(
+                text("coefficients"), has("schulzSteps") ? Optional.of(integer("schulzSteps")) : Optional.empty());
+    }
+
     Orthogonalizer orthogonalizer() {
         String name = text("orthogonalizer");
         Precision precision = Precision.parse(text("precision"));
@@ -487,7 +542,7 @@ public final class Configuration {
         }
         Coefficients coefficients;
         try {
-            coefficients = Coefficients.parse(text("coefficients"), Optional.of(integer("schulzSteps")));
+            coefficients = coefficients();
             return switch (name) {
                 case "gram" -> new GramNewtonSchulz(coefficients, precision, products);
                 case "auto" -> new Auto(coefficients, precision, products);

@@ -34,7 +34,7 @@ public final class ConfigurationException extends RuntimeException {
      * @param where the file or preset that has them
      * @param mistakes at least one
      */
-    static ConfigurationException of(String where, List<String> mistakes) {
+    public static ConfigurationException of(String where, List<String> mistakes) {
         List<String> lines =
                 mistakes.stream().map(ConfigurationException::line).distinct().toList();
         String message = lines.size() == 1
@@ -49,7 +49,7 @@ public final class ConfigurationException extends RuntimeException {
     }
 
     /** Returns every mistake, a line each, also where there is only one. */
-    List<String> lines() {
+    public List<String> lines() {
         return mistakes.isEmpty() ? List.of(String.valueOf(getMessage())) : mistakes;
     }
 

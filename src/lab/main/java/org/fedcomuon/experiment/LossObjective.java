@@ -143,6 +143,11 @@ record LossObjective(
     }
 
     @Override
+    public List<ValidationMetric> validationMetrics(TaskData data) {
+        return ValidationMetric.ofNetworks(data.hasPerplexity());
+    }
+
+    @Override
     public Problem problem(TaskParts parts) {
         return problem.apply(parts);
     }
@@ -161,11 +166,15 @@ record LossObjective(
                 Examples own = parts.ofClient(k);
                 clients.add(own.range(0, TaskParts.limited(own.count(), c.integer("judgedTrain"))));
             }
+            List<Examples> validation = parts.validationSets().stream()
+                    .map(held -> held.range(0, TaskParts.limited(held.count(), c.integer("judgedTrain"))))
+                    .toList();
             int count = TaskParts.limited(parts.data().testCount(), c.integer("judgedTest"));
             Examples test = parts.data().test(IntStream.range(0, count).toArray());
             return new PlainScores(
                     parts,
-                    new ClassificationJudge(parts.network(), clients, test, parts.metrics(objective), parts.threads()));
+                    new ClassificationJudge(
+                            parts.network(), clients, test, validation, parts.metrics(objective), parts.threads()));
         }
 
         @Override

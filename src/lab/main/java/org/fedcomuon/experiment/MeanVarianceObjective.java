@@ -69,6 +69,11 @@ record MeanVarianceObjective() implements ObjectiveChoice {
     }
 
     @Override
+    public List<ValidationMetric> validationMetrics(TaskData data) {
+        return ValidationMetric.ofReturns();
+    }
+
+    @Override
     public TaskEvaluator evaluator(TaskParts parts) {
         return new Portfolio(parts);
     }
@@ -110,7 +115,31 @@ record MeanVarianceObjective() implements ObjectiveChoice {
             metrics.put("test_return", g[0]);
             metrics.put("test_variance", g[1] - g[0] * g[0]);
             metrics.put("worst_client_objective", worst);
+            if (!parts.validationSets().isEmpty()) {
+                metrics.putAll(ofValidation(model));
+            }
             return new Evaluator.Scores(metrics, rows);
+        }
+
+        private Map<String, Double> ofValidation(Point model) throws InterruptedException {
+            List<Examples> sets = parts.validationSets();
+            var pooled = new ArrayList<double[]>();
+            double objective = 0;
+            double worst = Double.NEGATIVE_INFINITY;
+            for (Examples held : sets) {
+                double[] returns = judge.outputs(model, held);
+                double value = outer.value(inner(returns));
+                objective += value / sets.size();
+                worst = Math.max(worst, value);
+                pooled.add(returns);
+            }
+            double[] g = inner(pooled.stream().flatMapToDouble(Arrays::stream).toArray());
+            var metrics = new LinkedHashMap<String, Double>();
+            metrics.put("validation_objective", objective);
+            metrics.put("validation_return", g[0]);
+            metrics.put("validation_variance", g[1] - g[0] * g[0]);
+            metrics.put("validation_worst_client_objective", worst);
+            return metrics;
         }
 
         private static Map<String, Double> row(double value, double[] g, int examples) {

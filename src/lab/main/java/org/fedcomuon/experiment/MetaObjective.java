@@ -53,6 +53,11 @@ record MetaObjective() implements ObjectiveChoice {
     }
 
     @Override
+    public List<ValidationMetric> validationMetrics(TaskData data) {
+        return ValidationMetric.ofNetworks(data.hasPerplexity());
+    }
+
+    @Override
     public TaskEvaluator evaluator(TaskParts parts) {
         return new AdaptedScores(parts);
     }
@@ -72,13 +77,15 @@ record MetaObjective() implements ObjectiveChoice {
     /**
      * The meta test: judges the network after a step of adaptation to a batch, by examples that are not in the batch.
      * The test set is divided as the training set was, so that a client is tested on the classes it has, and adapts to
-     * some of its test examples; where the split does not depend on classes, there is one task for all clients.
+     * some of its test examples; where the split does not depend on classes, there is one task for all clients. For
+     * validation, a client adapts to a batch of its training examples, as it would in use.
      */
     private static final class AdaptedScores implements TaskEvaluator {
         private final ClassificationJudge.Metrics metrics;
         private final MetaJudge judge;
         private final List<MetaLearning.Episode> clients;
         private final List<MetaLearning.Episode> test = new ArrayList<>();
+        private final List<MetaLearning.Episode> validation = new ArrayList<>();
 
         AdaptedScores(TaskParts parts) {
             Configuration c = parts.configuration();
@@ -97,6 +104,13 @@ record MetaObjective() implements ObjectiveChoice {
                 int each = judged == 0 ? 0 : Math.max(1, judged / testSets.size());
                 testSets.forEach(own -> test.add(episode(data.test(own), batch, each)));
             }
+            for (int k = 0; k < clients.size(); k++) {
+                Examples held = parts.validation(k);
+                if (held.count() > 0) {
+                    int count = TaskParts.limited(held.count(), c.integer("judgedTrain"));
+                    validation.add(new MetaLearning.Episode(clients.get(k).support(), held.range(0, count)));
+                }
+            }
             judge = new MetaJudge(parts.network(), adaptation(c), parts.threads());
         }
 
@@ -108,16 +122,22 @@ record MetaObjective() implements ObjectiveChoice {
 
         @Override
         public Evaluator.Scores of(Point w) throws InterruptedException {
-            return metrics.of(judge.score(w, clients), judge.score(w, test));
+            return metrics.of(judge.score(w, clients), judge.score(w, test), judge.score(w, validation));
         }
 
         @Override
         public Optional<Evaluator.OnDevices> onDevices(List<String> devices) {
             List<MetaLearning.Episode> all =
-                    Stream.concat(clients.stream(), test.stream()).toList();
-            int count = clients.size();
+                    Stream.of(clients, test, validation).flatMap(List::stream).toList();
+            int tests = clients.size();
+            int validations = tests + test.size();
             return judge.onDevices(
-                    devices, all, scores -> metrics.of(scores.subList(0, count), scores.subList(count, all.size())));
+                    devices,
+                    all,
+                    scores -> metrics.of(
+                            scores.subList(0, tests),
+                            scores.subList(tests, validations),
+                            scores.subList(validations, all.size())));
         }
 
         @Override

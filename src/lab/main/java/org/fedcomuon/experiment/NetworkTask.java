@@ -2,13 +2,16 @@ package org.fedcomuon.experiment;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
+import org.fedcomuon.data.ExampleSet;
 import org.fedcomuon.data.Partition;
+import org.fedcomuon.data.ValidationSplit;
 import org.fedcomuon.federation.Evaluator;
 import org.fedcomuon.format.SafetensorsFile;
 import org.fedcomuon.internal.NativeHeap;
@@ -22,6 +25,7 @@ import org.fedcomuon.problem.Problem;
 /** The training task of a configuration: a problem, the initial weights, and the evaluation of a model. */
 final class NetworkTask implements Evaluator, AutoCloseable {
     private static final String INIT = "init";
+    private static final String VALIDATION_SHARE = Configuration.VALIDATION_SHARE.name();
 
     private final TaskData data;
     private final Partition partition;
@@ -53,13 +57,12 @@ final class NetworkTask implements Evaluator, AutoCloseable {
         ObjectiveChoice objective = c.chosen(Objectives.ALL);
         Optional<TaskData> read = read(c, dataDirectory, mistakes);
         Optional<Network> made = Optional.empty();
-        Optional<Partition> divided = Optional.empty();
+        Optional<ValidationSplit> divided = Optional.empty();
         if (read.isPresent()) {
             TaskData there = read.get();
             mistakes.addAll(objective.mistakes(there));
             made = mistakes.attempt("model", () -> c.chosen(ModelChoice.ALL).network(c, there));
-            divided = mistakes.attempt(
-                    "split", () -> c.chosen(SplitChoice.ALL).train().divide(c, there));
+            divided = divide(c, there, mistakes);
         } else {
             mistakes.addAll(c.chosen(ModelChoice.ALL).mistakes(c));
         }
@@ -67,7 +70,8 @@ final class NetworkTask implements Evaluator, AutoCloseable {
         mistakes.refuse();
         data = read.orElseThrow();
         Network network = made.orElseThrow();
-        partition = divided.orElseThrow();
+        partition = divided.orElseThrow().train();
+        Partition held = divided.orElseThrow().held();
         int clients = partition.clients();
         weights = new double[clients];
         var first = new int[clients + 1];
@@ -75,7 +79,7 @@ final class NetworkTask implements Evaluator, AutoCloseable {
             weights[k] = c.text("weighting").equals("examples") ? partition.size(k) : 1;
             first[k + 1] = first[k] + partition.size(k);
         }
-        long examples = (long) first[clients] + data.testCount();
+        long examples = (long) first[clients] + held.total() + data.testCount();
         gate.accept(RunMemory.of(
                 c,
                 network,
@@ -91,7 +95,7 @@ final class NetworkTask implements Evaluator, AutoCloseable {
         List<int[]> own = IntStream.range(0, clients)
                 .mapToObj(k -> IntStream.range(first[k], first[k + 1]).toArray())
                 .toList();
-        parts = new TaskParts(c, data, network, train, own, partition, threads);
+        parts = new TaskParts(c, data, network, train, own, partition, validation(held), threads);
         try {
             problem = objective.problem(parts);
             initial = initial(c.seed(), given);
@@ -111,6 +115,70 @@ final class NetworkTask implements Evaluator, AutoCloseable {
         return missing.isEmpty() && incomplete.isEmpty()
                 ? mistakes.attempt("data", () -> choice.load(c, directory))
                 : Optional.empty();
+    }
+
+    /**
+     * Divides the training set among the clients, and of each client's examples a share for validation, if asked to.
+     */
+    private static Optional<ValidationSplit> divide(Configuration c, TaskData data, Mistakes mistakes) {
+        Optional<Partition> all = mistakes.attempt(
+                "split", () -> c.chosen(SplitChoice.ALL).train().divide(c, data));
+        if (all.isEmpty() || !c.has(VALIDATION_SHARE)) {
+            return all.map(ValidationSplit::none);
+        }
+        ObjectiveChoice objective = c.chosen(Objectives.ALL);
+        if (objective.validationMetrics(data).isEmpty()) {
+            mistakes.addAll(List.of("%s = %s: objective = %s has no metrics of validation examples"
+                    .formatted(VALIDATION_SHARE, c.text(VALIDATION_SHARE), objective.name())));
+            return Optional.empty();
+        }
+        Optional<ExampleSet> labelled = data.labelledTrain();
+        ValidationSplit split = ValidationSplit.of(
+                all.get(),
+                c.number(VALIDATION_SHARE),
+                i -> labelled.map(set -> set.label(i)).orElse(0),
+                c.seed());
+        if (split.held().total() == 0) {
+            mistakes.addAll(List.of(
+                    "%s = %s: no client has an example to spare, because each keeps at least one of each of its classes"
+                            .formatted(VALIDATION_SHARE, c.text(VALIDATION_SHARE))));
+        }
+        return Optional.of(split);
+    }
+
+    /**
+     * Reads the data and divides them as a run would, without a network.
+     *
+     * @return the metrics of validation examples
+     * @throws ConfigurationException with all mistakes that are found
+     */
+    static List<ValidationMetric> validationMetrics(Configuration c, Optional<Path> dataDirectory) {
+        var mistakes = new Mistakes(c);
+        Optional<TaskData> read = read(c, dataDirectory, mistakes);
+        ObjectiveChoice objective = c.chosen(Objectives.ALL);
+        read.ifPresent(data -> {
+            mistakes.addAll(objective.mistakes(data));
+            divide(c, data, mistakes);
+        });
+        mistakes.refuse();
+        return objective.validationMetrics(read.orElseThrow());
+    }
+
+    /** Returns the examples of each client that are held back; nothing where no client has any. */
+    private List<Examples> validation(Partition held) {
+        if (held.total() == 0) {
+            return List.of();
+        }
+        Examples all = data.train(IntStream.range(0, held.clients())
+                .flatMap(k -> IntStream.of(held.indices(k)))
+                .toArray());
+        var sets = new ArrayList<Examples>();
+        int from = 0;
+        for (int k = 0; k < held.clients(); k++) {
+            sets.add(all.range(from, from + held.size(k)));
+            from += held.size(k);
+        }
+        return sets;
     }
 
     /** Returns the weights of the network from a file if one is named; without a network, it is only opened. */
@@ -137,6 +205,11 @@ final class NetworkTask implements Evaluator, AutoCloseable {
                 .segment()
                 .copyFrom(weights.values().segment()));
         return w0;
+    }
+
+    /** Returns what the problem is made from. */
+    TaskParts parts() {
+        return parts;
     }
 
     /** Returns the clients and their losses. */
@@ -191,6 +264,16 @@ final class NetworkTask implements Evaluator, AutoCloseable {
         return Arrays.stream(counts)
                 .map(row -> Arrays.stream(row).boxed().toList())
                 .toList();
+    }
+
+    /** Returns the number of examples that are held back for validation. */
+    long validationExamples() {
+        return parts.validation().stream().mapToLong(Examples::count).sum();
+    }
+
+    /** Returns the metrics of these examples, the one that decides when a run is stopped early first. */
+    List<ValidationMetric> validationMetrics() {
+        return parts.configuration().chosen(Objectives.ALL).validationMetrics(data);
     }
 
     /** Returns a description of the data. */

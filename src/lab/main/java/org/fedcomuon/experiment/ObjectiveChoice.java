@@ -30,6 +30,14 @@ public interface ObjectiveChoice extends Choice {
         return List.of();
     }
 
+    /**
+     * Returns the metrics of validation examples that {@link #evaluator} gives; by default none, and
+     * {@code validationShare} is refused. The first one decides when a run is stopped early.
+     */
+    default List<ValidationMetric> validationMetrics(TaskData data) {
+        return List.of();
+    }
+
     /** Returns the clients and their losses. */
     Problem problem(TaskParts parts);
 

@@ -161,7 +161,7 @@ public record Preset(
     }
 
     /** Returns a value of this preset, or else of the one that it extends. */
-    Optional<String> setting(String key) {
+    public Optional<String> setting(String key) {
         return Optional.ofNullable(settings.get(key)).or(() -> base.flatMap(other -> other.setting(key)));
     }
 

@@ -19,6 +19,7 @@ import org.fedcomuon.problem.Point;
  * @param train the examples that clients have, those of a client one after the other
  * @param clients the indices into {@code train} of each client's examples
  * @param partition the same as numbers of examples of the training set
+ * @param validation the examples of each client that are held back for validation; no client's where there are none
  * @param threads that judge models
  */
 public record TaskParts(
@@ -28,7 +29,13 @@ public record TaskParts(
         Examples train,
         List<int[]> clients,
         Partition partition,
+        List<Examples> validation,
         int threads) {
+    public TaskParts {
+        clients = List.copyOf(clients);
+        validation = List.copyOf(validation);
+    }
+
     /** Returns the parameters of the network, which come first among those of a problem, as a view. */
     public Point ofNetwork(Point w) {
         return new Point(network.layout(), w.values().slice(0, network.layout().length()));
@@ -58,6 +65,16 @@ public record TaskParts(
     public Examples ofClient(int k) {
         int[] own = clients.get(k);
         return train.range(own[0], own[0] + own.length);
+    }
+
+    /** Returns the examples of a client that are held back for validation, which may be none. */
+    public Examples validation(int k) {
+        return validation.isEmpty() ? train.range(0, 0) : validation.get(k);
+    }
+
+    /** Returns the examples that are held back for validation, of each client that has some. */
+    public List<Examples> validationSets() {
+        return validation.stream().filter(held -> held.count() > 0).toList();
     }
 
     /**

@@ -3,6 +3,7 @@ package org.fedcomuon.experiment;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -55,6 +56,19 @@ public final class Training {
             String version) {
         public Options {
             devices = List.copyOf(devices);
+        }
+
+        /** Returns what each of several runs at a time has. */
+        Options share(int runs) {
+            OptionalLong memory = memoryLimit.isPresent() || runs == 1 ? memoryLimit : RunMemory.available();
+            return new Options(
+                    devices,
+                    cluster,
+                    Math.max(1, threads / runs),
+                    dataDirectory,
+                    memory.isPresent() ? OptionalLong.of(memory.getAsLong() / runs) : memory,
+                    resume,
+                    version);
         }
 
         /** Returns the number of processes that have clients. */
@@ -210,6 +224,45 @@ public final class Training {
         }
     }
 
+    /**
+     * Reads the data of runs and divides them, as the runs would, to find what is wrong with them beforehand. Data that
+     * several runs have in common are read once.
+     *
+     * @param configurations at least one
+     * @param dataDirectory the user's own data files
+     * @return the metrics of validation examples that all runs would have; none if an objective has none
+     * @throws ConfigurationException with all mistakes that are found
+     */
+    public static List<ValidationMetric> validationMetrics(
+            List<Configuration> configurations, Optional<Path> dataDirectory) {
+        var different = new LinkedHashMap<Map<String, String>, Configuration>();
+        for (Configuration configuration : configurations) {
+            var problem = new LinkedHashMap<>(configuration.problem());
+            problem.put("clients", configuration.values().getOrDefault("clients", ""));
+            different.putIfAbsent(problem, configuration);
+        }
+        var mistakes = new ArrayList<String>();
+        var found = new ArrayList<List<ValidationMetric>>();
+        for (Configuration configuration : different.values()) {
+            try {
+                found.add(NetworkTask.validationMetrics(configuration, dataDirectory));
+            } catch (ConfigurationException e) {
+                mistakes.addAll(e.lines());
+            }
+        }
+        if (!mistakes.isEmpty()) {
+            throw ConfigurationException.of(configurations.getFirst().text("preset"), mistakes);
+        }
+        return found.getFirst().stream()
+                .filter(metric -> found.stream().allMatch(list -> list.contains(metric)))
+                .toList();
+    }
+
+    /** Returns the memory in bytes that this process may use; empty where the system does not say. */
+    public static OptionalLong availableMemory() {
+        return RunMemory.available();
+    }
+
     /** Makes the directory of a run and writes its configuration there, for members that read it. */
     public static void prepare(Configuration configuration, Path directory) throws IOException {
         makeDirectory(directory);
@@ -274,6 +327,7 @@ public final class Training {
     }
 
     private Federation describe(NetworkTask task) throws IOException {
+        Optional<EarlyStopping> early = earlyStopping(task);
         Federation.Builder builder = Federation.of(task.problem(), configuration.method())
                 .devices(options.devices().toArray(String[]::new))
                 .exchange(configuration.exchange())
@@ -308,7 +362,7 @@ public final class Training {
             builder.listener(new RunRecorder(
                     directory,
                     configuration.values(),
-                    facts(task),
+                    () -> facts(task, early),
                     step -> Map.of(
                             "gradient_evaluations",
                             configuration.gradientEvaluations(
@@ -320,6 +374,7 @@ public final class Training {
         if (configuration.text("sampling").equals("examples")) {
             builder.probabilities(task.sizes());
         }
+        early.ifPresent(builder::listener);
         lock.ifPresent(builder::lock);
         listeners.forEach(builder::listener);
         options.cluster().ifPresent(builder::cluster);
@@ -334,6 +389,7 @@ public final class Training {
         if (from.isPresent()) { // otherwise the run and its metrics start from the beginning
             if (CheckpointStore.step(from.get()) > 0) {
                 builder.resume(from.get());
+                early.ifPresent(watch -> watch.resume(directory, CheckpointStore.step(from.get())));
             }
         }
         try {
@@ -341,6 +397,19 @@ public final class Training {
         } catch (IllegalArgumentException e) {
             throw new ConfigurationException(String.valueOf(e.getMessage()), e);
         }
+    }
+
+    private Optional<EarlyStopping> earlyStopping(NetworkTask task) {
+        if (!configuration.has(Configuration.EARLY_STOPPING.name())) {
+            return Optional.empty();
+        }
+        if (options.cluster().isPresent()) {
+            throw new ConfigurationException(
+                    "earlyStopping with --cluster: members hear of it a few steps later, so that the result would depend"
+                            + " on their number; leave one of the two out");
+        }
+        return Optional.of(
+                new EarlyStopping(configuration, task.validationMetrics().getFirst(), this::stop));
     }
 
     /**
@@ -369,16 +438,20 @@ public final class Training {
     }
 
     /** Returns what the summary says about the data and about where the run took place. */
-    private Map<String, Object> facts(NetworkTask task) {
+    private Map<String, Object> facts(NetworkTask task, Optional<EarlyStopping> early) {
         var values = new LinkedHashMap<String, Object>();
         options.cluster().ifPresent(cluster -> values.put("members", cluster.members()));
         values.put("threads", options.threads());
         values.put("data", task.data());
         values.put("data_sha256", task.dataHash());
         values.put("split", task.split());
+        if (task.validationExamples() > 0) {
+            values.put("validation_examples", task.validationExamples());
+        }
         values.put("memory_estimate_bytes", needed);
         values.put("version", options.version());
         values.put("library", Devices.libraryInfo());
+        early.ifPresent(watch -> values.putAll(watch.facts()));
         return values;
     }
 }

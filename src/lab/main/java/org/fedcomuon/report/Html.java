@@ -6,7 +6,7 @@ import org.fedcomuon.chart.Markup;
  * The frame of every page. All markup is well-formed XML too, so that tools and tests can parse it: every tag is
  * closed, and only XML's own entities are used.
  */
-final class Html {
+public final class Html {
     /** Follows the style sheet of charts, which defines the colours. */
     private static final String STYLE = """
             body { margin: 0; background: var(--paper); color: var(--ink); line-height: 1.5;
@@ -60,6 +60,11 @@ final class Html {
             .strip svg { display: block; width: 320px; height: 18px; }
             .strip rect { fill: var(--ink); opacity: .6; }
             .split { width: auto; }
+            .maps { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; align-items: flex-start; }
+            .maps .scroll { max-width: 100%; }
+            caption { text-align: left; font-weight: 600; padding: .2rem .6rem; }
+            h3 { font-size: 1rem; margin: 1rem 0 .3rem; }
+            a { color: var(--c1); }
             .split td { background: color-mix(in srgb, #56b4e9 calc(55% * var(--share, 0)), var(--paper)); }
             .bar { display: block; width: 100%; height: .9rem; }
             .bar rect, .swatch { fill: var(--c); }
@@ -118,7 +123,7 @@ final class Html {
      * @param title as text
      * @param body as markup
      */
-    static String document(String title, String body) {
+    public static String document(String title, String body) {
         // nothing is loaded from anywhere, and the policy forbids it
         return """
                 <!DOCTYPE html>

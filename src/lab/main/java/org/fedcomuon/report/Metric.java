@@ -47,6 +47,15 @@ record Metric(String key, String name, Unit unit, Better better) {
     static final Metric EXCESS = loss("excess_objective", "objective above its minimum");
     static final Metric DISTANCE = loss("solution_distance", "relative distance to the solution");
     static final Metric WORST_OBJECTIVE = loss("worst_client_objective", "worst client’s objective");
+    static final Metric VALIDATION_LOSS = loss("validation_loss", "validation loss");
+    static final Metric VALIDATION_ACCURACY = accuracy("validation_accuracy", "validation accuracy");
+    static final Metric VALIDATION_PERPLEXITY = loss("validation_perplexity", "validation perplexity");
+    static final Metric VALIDATION_AUC = accuracy("validation_auc", "validation AUC");
+    static final Metric VALIDATION_OBJECTIVE = loss("validation_objective", "validation objective");
+    static final Metric WORST_VALIDATION_LOSS = loss("validation_worst_client_loss", "worst client’s validation loss");
+    static final Metric WORST_VALIDATION_ACCURACY =
+            accuracy("validation_worst_client_accuracy", "worst client’s validation accuracy");
+    static final Metric WORST_VALIDATION_AUC = accuracy("validation_worst_client_auc", "worst client’s validation AUC");
     static final Metric SECONDS = new Metric("seconds", "time", Unit.SECONDS, Better.NEITHER);
     static final Metric BYTES = new Metric("communicated_bytes", "sent", Unit.BYTES, Better.NEITHER);
     static final Metric GRADIENTS = new Metric("gradient_evaluations", "gradients", Unit.COUNT, Better.NEITHER);

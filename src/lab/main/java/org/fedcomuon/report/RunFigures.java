@@ -11,9 +11,12 @@ import org.fedcomuon.chart.Look;
 import org.fedcomuon.chart.Numbers;
 import org.fedcomuon.chart.Plot;
 import org.fedcomuon.chart.Scale;
+import org.fedcomuon.experiment.Comparison;
 import org.fedcomuon.experiment.RunRecord;
 import org.fedcomuon.experiment.RunRecord.Evaluation;
 import org.fedcomuon.experiment.RunRecord.State;
+import org.fedcomuon.experiment.statistics.Interval;
+import org.fedcomuon.experiment.statistics.Summary;
 
 /** Metrics of runs as figures: one line per run, or one line per group of runs that differ by their seeds. */
 final class RunFigures {
@@ -27,6 +30,9 @@ final class RunFigures {
 
     /** With more lines than this, each has fewer marks, so that they do not cover other lines. */
     private static final int CROWD = 4;
+
+    /** Of the bands around means. */
+    private static final double CONFIDENCE = Comparison.CONFIDENCE;
 
     private static final int FEWEST_MARKS = 2;
 
@@ -75,8 +81,9 @@ final class RunFigures {
     }
 
     /**
-     * Returns one line per group with the mean over its runs, in a band from the least to the greatest. It ends where
-     * not all runs of the group have a finite value, because a mean over the others would be too good.
+     * Returns one line per group with the mean over its runs, in a band: the 95 % interval for the mean, or from the
+     * least to the greatest where that is narrower. It ends where not all runs of the group have a finite value,
+     * because a mean over the others would be too good.
      *
      * @param id prefix of the ids within
      * @param heading markup
@@ -113,24 +120,27 @@ final class RunFigures {
             // all bands first, so that none covers a line
             List<Plot.Line> lines =
                     Stream.concat(bands.stream(), means.stream()).toList();
-            plots.add(plot(
-                    id + plots.size(), panel, lines, "One line per mean, in a band from the least to the greatest"));
+            plots.add(plot(id + plots.size(), panel, lines, "One line per mean, in a band of its interval"));
         }
         var keys = new ArrayList<Figure.Key>();
         names.forEach(name -> keys.add(new Figure.Key(keys.size(), name, looks.get(keys.size()))));
         return new Figure(heading, caption + (cuts ? CUT : ""), keys, plots, "many");
     }
 
-    /** Values of all runs of a group at the same step. */
+    /** Values of all runs of a group at the same step: their mean, and the ends of its band. */
     private record Spread(double x, double least, double mean, double greatest, int count) {
         static Spread of(List<Plot.Point> points) {
             List<Double> values = points.stream().map(Plot.Point::y).toList();
+            double x = points.stream().mapToDouble(Plot.Point::x).average().orElse(Double.NaN);
+            double least = Collections.min(values);
+            double greatest = Collections.max(values);
+            if (!values.stream().allMatch(Double::isFinite)) {
+                return new Spread(x, least, Double.NaN, greatest, values.size());
+            }
+            Summary summary = Summary.of(values);
+            Interval band = summary.interval(CONFIDENCE).orElse(new Interval(CONFIDENCE, least, greatest));
             return new Spread(
-                    points.stream().mapToDouble(Plot.Point::x).average().orElse(Double.NaN),
-                    Collections.min(values),
-                    values.stream().mapToDouble(Double::doubleValue).average().orElse(Double.NaN),
-                    Collections.max(values),
-                    points.size());
+                    x, Math.max(least, band.low()), summary.mean(), Math.min(greatest, band.high()), values.size());
         }
 
         boolean isFinite() {
@@ -162,7 +172,7 @@ final class RunFigures {
                             spread.mean,
                             spread.count == 1
                                     ? text
-                                    : "%s, mean of %s, from %s to %s"
+                                    : "%s, mean of %s, band %s to %s"
                                             .formatted(
                                                     text,
                                                     spread.count,

@@ -48,6 +48,14 @@ public final class TrainPage {
             Metric.TEST_OBJECTIVE,
             Metric.WORST_OBJECTIVE,
             Metric.TRAIN_OBJECTIVE,
+            Metric.VALIDATION_ACCURACY,
+            Metric.VALIDATION_PERPLEXITY,
+            Metric.VALIDATION_AUC,
+            Metric.VALIDATION_LOSS,
+            Metric.VALIDATION_OBJECTIVE,
+            Metric.WORST_VALIDATION_ACCURACY,
+            Metric.WORST_VALIDATION_AUC,
+            Metric.WORST_VALIDATION_LOSS,
             Metric.STEP,
             Metric.GRADIENTS,
             Metric.SECONDS,
@@ -133,6 +141,7 @@ public final class TrainPage {
         only("clients", "%s clients").ifPresent(facts::add);
         only("iterations", "%s steps").ifPresent(facts::add);
         only("tau", "averaged every %s").ifPresent(facts::add);
+        only("stopped_early", "ended early: %s").ifPresent(facts::add);
         return String.join(" · ", facts);
     }
 
@@ -230,16 +239,24 @@ public final class TrainPage {
                                 Metric.TRAIN_OBJECTIVE,
                                 Metric.TRAIN_LOSS,
                                 Metric.TEST_LOSS,
+                                Metric.VALIDATION_LOSS,
                                 Metric.TEST_ACCURACY,
+                                Metric.VALIDATION_ACCURACY,
                                 Metric.TEST_PERPLEXITY,
+                                Metric.VALIDATION_PERPLEXITY,
                                 Metric.TEST_AUC,
+                                Metric.VALIDATION_AUC,
                                 Metric.TEST_OBJECTIVE,
+                                Metric.VALIDATION_OBJECTIVE,
                                 Metric.DISTANCE,
                                 Metric.EXCESS,
                                 Metric.WORST_LOSS,
                                 Metric.WORST_ACCURACY,
                                 Metric.WORST_AUC,
-                                Metric.WORST_OBJECTIVE),
+                                Metric.WORST_OBJECTIVE,
+                                Metric.WORST_VALIDATION_LOSS,
+                                Metric.WORST_VALIDATION_ACCURACY,
+                                Metric.WORST_VALIDATION_AUC),
                         runs)
                 .html();
     }

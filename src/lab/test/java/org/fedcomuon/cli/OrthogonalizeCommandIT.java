@@ -16,7 +16,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.stream.Stream;
 import org.fedcomuon.device.ElementType;
 import org.fedcomuon.format.Npy;
 import org.fedcomuon.testing.TestDevices;
@@ -221,6 +220,60 @@ class OrthogonalizeCommandIT {
     }
 
     @Test
+    void asManyStepsAsAnErrorTakes() throws Exception {
+        var values = new float[20 * 30];
+        for (int i = 0; i < 20; i++) {
+            values[31 * i] = (float) Math.pow(10, -3.0 * i / 19); // 1e-3 at the least, 4e-4 of the norm
+        }
+        Path in = write("in.npy", false, List.of(20L, 30L), values);
+        Path out = temporary.resolve("out.npy");
+        CommandRun result = CommandRun.of("orthogonalize", in, out, "--until", "1e-5", "--json");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        JsonNode json = JsonMapper.shared().readTree(result.out());
+        assertThat(json.get("method").asString()).isEqualTo("auto polar-express-until:1e-5@1e-4 x 9");
+        assertThat(json.get("until").asDouble()).isEqualTo(1e-5);
+        assertThat(json.get("smallest_singular_value").asDouble()).isCloseTo(1, within(1e-5));
+        assertThat(json.get("largest_singular_value").asDouble()).isCloseTo(1, within(1e-5));
+        assertThat(CommandRun.of("orthogonalize", in, out, "--until", "1e-5").out())
+                .doesNotContain("not reached");
+        assertThat(CommandRun.of("orthogonalize", in, out, "--until", "1e-2", "--lower-bound", "0.1")
+                        .out())
+                .contains("polar-express-until:0.01@0.1 x 3", "the wanted error of 0.01 is not reached");
+        assertThat(CommandRun.of("orthogonalize", in, out, "--coefficients", "polar-express-until:1e-5@3e-4")
+                        .out())
+                .contains("polar-express-until:1e-5@3e-4");
+        assertRefused(CommandRun.of("orthogonalize", in, out, "--until", "2"), "an error of 2.0", "0.5");
+        assertRefused(
+                CommandRun.of("orthogonalize", in, out, "--until", "1e-3", "--lower-bound", "1"),
+                "a lower bound of 1.0");
+        assertRefused(CommandRun.of("orthogonalize", in, out, "--lower-bound", "1e-3"), "--lower-bound", "--until");
+        assertRefused(CommandRun.of("orthogonalize", in, out, "--until", "1e-3", "--steps", "5"), "--steps");
+        assertRefused(
+                CommandRun.of("orthogonalize", in, out, "--until", "1e-3", "--coefficients", "you"), "--coefficients");
+        assertRefused(
+                CommandRun.of("orthogonalize", in, out, "--until", "1e-3", "--method", "exact"),
+                "--until: exact takes no steps");
+    }
+
+    @Test
+    void aSimulatedGpuTakesAsManySteps() throws Exception {
+        assumeTrue(TestDevices.simulated().findAny().isPresent(), "the simulated devices have not been built");
+        Path in = write("in.npy", false, List.of(12L, 20L), normal(12 * 20));
+        Path out = temporary.resolve("out.npy");
+        var results = new ArrayList<float[]>();
+        for (String device : List.of("cpu:0", "cudasim:0")) {
+            CommandRun result = CommandRun.of(
+                    "orthogonalize", in, out, "--method", "newton-schulz", "--until", "1e-5", "--device", device);
+            assertThat(result.exitCode()).as(result.err()).isZero();
+            assertThat(result.out())
+                    .contains("polar-express-until:1e-5@1e-4 x 9")
+                    .doesNotContain("not reached");
+            results.add(read(out, List.of(12L, 20L)));
+        }
+        assertThat(results.get(1)).containsExactly(results.get(0), within(1e-5f));
+    }
+
+    @Test
     void doublePrecision() throws Exception {
         Path in = writeDoubles("in.npy", List.of(2L, 3L), 1, 0, 0, 0, 1e-9, 0);
         Path out = temporary.resolve("out.npy");
@@ -256,96 +309,5 @@ class OrthogonalizeCommandIT {
         assertThat(out).doesNotExist();
         assertRefused(CommandRun.of("orthogonalize", in, temporary.resolve("no/such/out.npy")), "out.npy");
         assertRefused(CommandRun.of("orthogonalize", in), "OUT.npy");
-    }
-
-    @Test
-    void compareLeavesBothFiles() throws Exception {
-        Path out = temporary.resolve("compare");
-        CommandRun result = CommandRun.of("compare", "--shapes", "12x20,140x140", "--condition", "1e1", "--out", out);
-        assertThat(result.exitCode()).as(result.err()).isZero();
-        JsonNode json = JsonMapper.shared().readTree(Files.readString(out.resolve("compare.json")));
-        assertThat(json.get("entries")).hasSize(2 * 12);
-        for (JsonNode entry : json.get("entries")) {
-            boolean exact = entry.get("method").asString().equals("exact");
-            assertThat(entry.get("seconds").asDouble()).isPositive();
-            assertThat(entry.get("alignment").asDouble()).isBetween(exact ? 0.99999 : 0.05, exact ? 1.00001 : 1.3);
-            if (exact) {
-                assertThat(entry.get("orthogonality_error").asDouble()).isLessThan(1e-5);
-            }
-        }
-        assertThat(Files.readString(out.resolve("compare.html"))).contains("polar-express", "140");
-        assertThat(out).isDirectoryNotContaining(file -> file.toString().endsWith(".part"));
-        assertRefused(CommandRun.of("compare", "--shapes", "12", "--out", out), "--shapes '12'");
-        assertRefused(CommandRun.of("compare", "--shapes", "0x5", "--out", out), "0x5");
-        assertRefused(CommandRun.of("compare", "--condition", "0.5", "--out", out), "--condition");
-        assertRefused(CommandRun.of("compare", "--seeds", "0", "--out", out), "--seeds");
-    }
-
-    @Test
-    void compareKnowsTheBandsOfEveryPrecision() {
-        CommandRun result = CommandRun.of("compare", "--bands", "--shapes", "40x60", "--condition", "1e2");
-        assertThat(result.exitCode()).as(result.err()).isZero();
-        List<String> lines = result.out().lines().toList();
-        assertThat(lines.getFirst())
-                .isEqualTo(
-                        "| 40 x 60, s0 in [1e-02, 1] | exact arithmetic | fp32 | tf32 | bf16 | tf32 off fp32 | bf16 off fp32 |");
-        String[] jordan = lines.stream()
-                .filter(line -> line.startsWith("| jordan x 5"))
-                .findFirst()
-                .orElseThrow()
-                .split(" \\| ", -1);
-        double[] exact = band(jordan[1]);
-        assertThat(exact[0]).isBetween(0.68, 0.70);
-        assertThat(exact[1]).isBetween(1.10, 1.135);
-        double[] allowed = {1e-3, 1e-2, 5e-2};
-        for (int i = 0; i < allowed.length; i++) {
-            assertThat(band(jordan[2 + i])).containsExactly(exact, within(allowed[i]));
-        }
-        assertThat(Double.parseDouble(jordan[5])).isBetween(1e-4, 1e-2);
-    }
-
-    /** Reads [LEAST, GREATEST]. */
-    private static double[] band(String text) {
-        return Stream.of(text.replaceAll("[\\[\\]]", "").split(", ", -1))
-                .mapToDouble(Double::parseDouble)
-                .toArray();
-    }
-
-    @Test
-    void compareTrainsWithEach() throws Exception {
-        Path out = temporary.resolve("trained");
-        CommandRun result = CommandRun.of(
-                "compare",
-                "--shapes",
-                "8x8",
-                "--condition",
-                "1e1",
-                "--train",
-                "--iterations",
-                "5",
-                "--seeds",
-                "1",
-                "--out",
-                out);
-        assertThat(result.exitCode()).as(result.err()).isZero();
-        JsonNode rows = JsonMapper.shared()
-                .readTree(Files.readString(out.resolve("orthogonalizers.json")))
-                .get("rows");
-        assertThat(rows)
-                .extracting(row -> row.get("row").asString())
-                .containsExactly(
-                        "fedcomuon, exact",
-                        "fedcomuon, newton-schulz",
-                        "fedcomuon, gram",
-                        "fedcomuon-vr, exact",
-                        "fedcomuon-vr, newton-schulz",
-                        "fedcomuon-vr, gram");
-        assertThat(rows)
-                .extracting(row -> row.get("sha256").get(0).asString())
-                .as("each way has bits of its own")
-                .doesNotHaveDuplicates()
-                .doesNotContain("");
-        assertThat(Files.readString(out.resolve("orthogonalizers.html"))).contains("gram", "</html>");
-        assertThat(result.out()).contains("orthogonalizers.html");
     }
 }

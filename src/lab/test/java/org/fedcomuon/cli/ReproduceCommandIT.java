@@ -10,8 +10,12 @@ import java.util.ArrayList;
 import java.util.List;
 import org.fedcomuon.experiment.Rates;
 import org.fedcomuon.experiment.RatesReport;
+import org.fedcomuon.testing.Repository;
+import org.fedcomuon.testing.Slow;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import picocli.CommandLine;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
@@ -137,7 +141,7 @@ class ReproduceCommandIT {
         assertRefused(run(0), "FIGURE");
         assertRefused(run(0, "rates", "--seeds", "0"), "--seeds 0", "range 1 to");
         assertRefused(run(0, "rates", "--seeds", "-3"), "--seeds -3");
-        assertRefused(run(0, "rates", "--seeds", "101"), "--seeds 101", "100");
+        assertRefused(run(0, "rates", "--seeds", "1001"), "--seeds 1001", "1000");
         assertRefused(run(0, "rates", "--seeds", "many"), "--seeds", "many");
         assertRefused(run(0, "rates", "--methods", "fedcomuon,fedavg"), "'fedavg'", "fedcomuon and fedcomuon-vr");
         Path file = Files.createFile(temporary.resolve("file"));
@@ -184,5 +188,123 @@ class ReproduceCommandIT {
         assertThat(Files.readString(out.resolve("rates.html")))
                 .contains("fedcomuon-vr", "newton-schulz", "T = 64", "too short for a conclusion");
         assertThat(out).isDirectoryNotContaining(file -> file.toString().endsWith(".part"));
+    }
+
+    /** The values in the documentation give the tables and answers that stand beside them. */
+    @ParameterizedTest
+    @CsvSource({
+        "mnist, robust-mnist, false",
+        "mnist, tau-mnist, false",
+        "wikitext2, wikitext2, true",
+        "cifar10, maml-cnn, true",
+        "cifar10, tau-maml, true",
+        "cifar10, maml-vit, true",
+        "auc, auc, false"
+    })
+    void publishedAnswersFollowFromPublishedValues(String directory, String figure, boolean quick) throws Exception {
+        Path published = Repository.root().resolve("docs/results").resolve(directory);
+        CommandRun result = fromFile(figure, published.resolve(figure + ".json"), quick);
+
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        List<String> lines = Files.readAllLines(temporary.resolve(figure + ".md"));
+        assertThat(lines).filteredOn(line -> line.startsWith("- ")).isNotEmpty();
+        assertThat(Files.readAllLines(published.resolve(figure + ".md"))).containsAll(lines.subList(1, lines.size()));
+        assertThat(result.out()).contains(lines.subList(1, lines.size()));
+    }
+
+    private CommandRun fromFile(String figure, Path file, boolean quick) {
+        var arguments = new ArrayList<Object>(List.of(figure, "--from", file, "--out", temporary));
+        if (quick) {
+            arguments.add("--quick");
+        }
+        return run(0, arguments.toArray());
+    }
+
+    /** What is written can be read again, with runs that diverged. */
+    @Test
+    void aFileGivesTheSameFileAgain() throws Exception {
+        Path first = Files.writeString(temporary.resolve("first.json"), """
+                {"figure": "auc", "changes": {}, "rows": [
+                  {"row": "fedavg", "seeds": [42, 43], "diverged": [43], "sha256": ["a", ""],
+                   "metrics": {"test_auc": {"values": [0.5, null]}}},
+                  {"row": "fedmuon", "seeds": [42, 43], "diverged": [], "sha256": ["b", "c"],
+                   "metrics": {"test_auc": {"values": [0.75, 0.875]}}}]}
+                """);
+        assertThat(fromFile("auc", first, false).exitCode()).isZero();
+        Path second = temporary.resolve("auc.json");
+        String once = Files.readString(second);
+        assertThat(once).contains("\"values\" : [ 0.5, null ]", "\"mean\" : 0.8125", "fedcomuon was not run");
+        assertThat(Files.readString(temporary.resolve("auc.md")))
+                .contains("| fedavg | 2 | diverged with 1 |", "| fedmuon | 2 | 0.8125 ± 0.0884 |");
+        assertThat(fromFile("auc", second, false).exitCode()).isZero();
+        assertThat(Files.readString(second)).isEqualTo(once);
+    }
+
+    @Test
+    void valuesThatAreNotOfTheFigureAreRefused() throws Exception {
+        Path file = temporary.resolve("values.json");
+        assertRefused(fromFile("auc", file, false), "--from", file.toString());
+        for (String text : List.of(
+                "",
+                "[]",
+                "{\"figure\": \"auc\"",
+                "{\"figure\": \"auc\", \"changes\": {}}",
+                "{\"figure\": \"auc\", \"changes\": {}, \"rows\": [{\"row\": 1}]}",
+                row("[42]", "[1e999]"),
+                row("[42]", "[1, 2]"),
+                row("[42]", "[\"1\"]"),
+                row("[42.5]", "[1]"))) {
+            Files.writeString(file, text);
+            assertRefused(fromFile("auc", file, false), "--from", file.toString());
+        }
+        Files.writeString(file, row("[42]", "[1]"));
+        assertRefused(fromFile("tau-mnist", file, false), "reproduce auc", "reproduce tau-mnist");
+        assertRefused(fromFile("auc", file, true), "the settings of the preset", "iterations=60");
+        assertRefused(run(0, "auc", "--from", file, "--seeds", 2), "--seeds", "--from");
+        assertRefused(run(0, "rates", "--from", file), "--from", "rates");
+        assertRefused(run(0, "auc", "--parallel", "0"), "--parallel 0", "cores");
+    }
+
+    private static String row(String seeds, String values) {
+        return """
+                {"figure": "auc", "changes": {}, "rows": [
+                  {"row": "a", "seeds": %s, "diverged": [], "sha256": [], "metrics": {"test_auc": {"values": %s}}}]}
+                """.formatted(seeds, values);
+    }
+
+    /** Seeds can be added later, and runs side by side leave the same weights. */
+    @Test
+    @Slow
+    void runsThatExistAreKept() throws Exception {
+        String[] figure = {"robust-mnist", "--quick", "--methods", "fedavg,fedcomuon"};
+        CommandRun two = train(temporary.resolve("two"), figure, "--seeds", "2", "--parallel", "2");
+        assertThat(two.out()).contains("fedcomuon, seed 43: test accuracy").doesNotContain("seed 44");
+        CommandRun three = train(temporary.resolve("two"), figure, "--seeds", "3");
+        assertThat(three.out().lines().filter(line -> line.endsWith(": exists already")))
+                .hasSize(4);
+        assertThat(three.out()).contains("fedcomuon, seed 44: test accuracy", "| fedavg | 3 |");
+        train(temporary.resolve("one"), figure, "--seeds", "2");
+        for (String run : List.of("fedavg-42", "fedavg-43", "fedcomuon-42", "fedcomuon-43")) {
+            assertThat(sha256(temporary.resolve("two").resolve(run)))
+                    .isEqualTo(sha256(temporary.resolve("one").resolve(run)));
+        }
+    }
+
+    private static CommandRun train(Path out, String[] figure, String... more) {
+        var arguments = new ArrayList<Object>(List.of("reproduce"));
+        arguments.addAll(List.of(figure));
+        arguments.addAll(List.of(more));
+        arguments.addAll(List.of("--out", out.toString()));
+        CommandRun result =
+                CommandRun.of(arguments.stream().map(Object::toString).toArray());
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        return result;
+    }
+
+    private static String sha256(Path run) throws IOException {
+        return JsonMapper.shared()
+                .readTree(Files.readString(run.resolve("summary.json")))
+                .get("sha256")
+                .asString();
     }
 }

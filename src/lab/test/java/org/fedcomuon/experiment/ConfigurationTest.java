@@ -142,7 +142,6 @@ class ConfigurationTest {
         changes.put("blockRates", "dense2.*=.5; *.bias=2");
         changes.put("splitHeads", "3");
         changes.put("coefficients", "deepseekv4");
-        changes.put("schulzSteps", "10");
         Configuration c = Configuration.of(MNIST, changes);
         assertThat(c.text("blockRates")).isEqualTo("dense2.*=0.5;*.bias=2.0");
         assertThat(c.muon())
@@ -160,6 +159,17 @@ class ConfigurationTest {
         assertThatThrownBy(() -> Configuration.of(MNIST, changes))
                 .isInstanceOf(ConfigurationException.class)
                 .hasMessageContaining("deepseekv4 has 10 steps, not 5");
+    }
+
+    @Test
+    void stepsAreThoseOfTheSetUnlessTheyAreSet() {
+        assertThat(Configuration.of(MNIST, Map.of("schulzSteps", "7")).coefficients())
+                .isEqualTo(Coefficients.jordan(7));
+        assertThat(Configuration.of(MNIST, Map.of("coefficients", "aol")).coefficients())
+                .isEqualTo(Coefficients.aol(4));
+        Configuration until = Configuration.of(MNIST, Map.of("coefficients", "polar-express-until:1e-3@1e-5"));
+        assertThat(until.orthogonalizer()).isEqualTo(new NewtonSchulz(Coefficients.polarExpressUntil(1e-3, 1e-5)));
+        assertThat(until.has("schulzSteps")).isFalse();
     }
 
     @Test

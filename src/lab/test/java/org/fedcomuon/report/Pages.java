@@ -54,6 +54,16 @@ final class Pages {
         return elements(document, tag).stream().map(Element::getTextContent).toList();
     }
 
+    /** The texts of a row of a table. */
+    static List<String> cells(Element row) {
+        NodeList cells = row.getChildNodes();
+        return IntStream.range(0, cells.getLength())
+                .mapToObj(cells::item)
+                .filter(Element.class::isInstance)
+                .map(cell -> cell.getTextContent().strip())
+                .toList();
+    }
+
     static Element plot(Document document, String id) {
         return elements(document, "svg").stream()
                 .filter(svg -> svg.getAttribute("aria-labelledby").startsWith(id + "-"))

@@ -57,8 +57,21 @@ class RunFiguresTest {
                         "M54.0 129.0L330.0 129.0");
         assertThat(elements(document, "g", "c3 band")).hasSize(1); // fedavg's own colour
         assertThat(texts(document, "title"))
-                .contains("fedavg, step 0: test loss 2.0000, mean of 2, from 0.0000 to 4.0000");
+                .contains("fedavg, step 0: test loss 2.0000, mean of 2, band 0.0000 to 4.0000");
         assertThat(texts(document, "li")).containsExactly("fedavg");
+    }
+
+    // st.t.interval(.95, 7, loc=np.mean(x), scale=st.sem(x)) with x = [1, 2, 3, 4, 5, 6, 7, 8]: 2.4522 to 6.5478
+    @Test
+    void theBandOfManyRunsIsTheIntervalOfTheirMean() {
+        var runs = new ArrayList<RunRecord>();
+        for (int seed = 1; seed <= 8; seed++) {
+            runs.add(losses(seed, 9));
+        }
+        assertThat(texts(means(Map.of("a", runs)), "title"))
+                .contains(
+                        "a, step 0: test loss 4.5000, mean of 8, band 2.4522 to 6.5478",
+                        "a, step 1: test loss 9.0000, mean of 8, band 9.0000 to 9.0000");
     }
 
     @Test

@@ -30,7 +30,8 @@ public final class Partition {
 
     private final List<int[]> clients;
 
-    private Partition(List<int[]> clients) {
+    /** Owns the arrays, which have no example in common. */
+    Partition(List<int[]> clients) {
         this.clients = clients;
     }
 
@@ -510,6 +511,11 @@ public final class Partition {
     /** Returns the number of examples of {@code client}. */
     public int size(int client) {
         return clients.get(client).length;
+    }
+
+    /** Returns the number of examples of all clients. */
+    public long total() {
+        return clients.stream().mapToLong(own -> own.length).sum();
     }
 
     /** Returns the indices of the examples of {@code client}, in no particular order. */

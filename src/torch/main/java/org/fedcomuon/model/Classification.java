@@ -89,6 +89,7 @@ public final class Classification implements Problem {
                 network,
                 clients.stream().map(examples::select).toList(),
                 Examples.of(test),
+                List.of(),
                 new ClassificationJudge.Metrics(
                         clients.stream().map(own -> own.length).toList(),
                         examples.labels().dim() > 1,

@@ -12,30 +12,43 @@ import org.fedcomuon.federation.Evaluator;
 import org.fedcomuon.problem.Point;
 
 /**
- * Evaluates a network during a run: on the examples of each client, and on test examples, which no client has. The
- * metrics are those that {@code fedcomuon train} records: {@code train_loss}, {@code test_accuracy},
- * {@code worst_client_accuracy} and so on. {@link Classification#judge} makes one for a problem.
+ * Evaluates a network during a run: on the examples of each client, on test examples, which no client has, and on
+ * validation examples of clients, which are not trained on, if there are any. The metrics are those that
+ * {@code fedcomuon train} records: {@code train_loss}, {@code test_accuracy}, {@code worst_client_accuracy},
+ * {@code validation_accuracy} and so on. {@link Classification#judge} makes one for a problem.
  *
  * <p>Not thread-safe: the evaluator of one run. Close it after the run, to end its threads.
  */
 public final class ClassificationJudge implements Evaluator, AutoCloseable {
     private final Judge judge;
-    private final List<Examples> sets; // of each client, and at last the test examples
+    private final List<Examples> sets; // of each client, then the test examples, then for validation
+    private final int clients;
     private final Metrics metrics;
 
     /**
      * Creates one.
      *
      * @param clients the examples of each client that it is judged by
+     * @param validation examples that are held back for validation, of each client that has some; none is possible
      * @param threads for the evaluation; their number does not change a result
      */
-    public ClassificationJudge(Network network, List<Examples> clients, Examples test, Metrics metrics, int threads) {
-        this(new Judge(network, threads), clients, test, metrics);
+    public ClassificationJudge(
+            Network network,
+            List<Examples> clients,
+            Examples test,
+            List<Examples> validation,
+            Metrics metrics,
+            int threads) {
+        this(new Judge(network, threads), clients, test, validation, metrics);
     }
 
-    ClassificationJudge(Judge judge, List<Examples> clients, Examples test, Metrics metrics) {
+    ClassificationJudge(
+            Judge judge, List<Examples> clients, Examples test, List<Examples> validation, Metrics metrics) {
         this.judge = judge;
-        sets = Stream.concat(clients.stream(), Stream.of(test)).toList();
+        this.clients = clients.size();
+        sets = Stream.of(clients, List.of(test), validation)
+                .flatMap(List::stream)
+                .toList();
         this.metrics = metrics;
     }
 
@@ -50,8 +63,10 @@ public final class ClassificationJudge implements Evaluator, AutoCloseable {
     }
 
     private Scores metrics(List<Judge.Score> scores) {
-        int clients = scores.size() - 1;
-        return metrics.of(scores.subList(0, clients), scores.subList(clients, clients + 1));
+        return metrics.of(
+                scores.subList(0, clients),
+                scores.subList(clients, clients + 1),
+                scores.subList(clients + 1, scores.size()));
     }
 
     /** Returns an evaluation on GPUs, if libtorch computes on all of the devices. */
@@ -66,7 +81,8 @@ public final class ClassificationJudge implements Evaluator, AutoCloseable {
     }
 
     /**
-     * Makes the metrics of a run from scores: of the mean client, of the worst client, and on test examples.
+     * Makes the metrics of a run from scores: of the mean client, of the worst client, on test examples, and on
+     * validation examples.
      *
      * <p>Immutable.
      *
@@ -84,8 +100,9 @@ public final class ClassificationJudge implements Evaluator, AutoCloseable {
          *
          * @param clients one score per client
          * @param test one score, or one per client
+         * @param validation one score per client that has validation examples; none if there are none
          */
-        public Scores of(List<Judge.Score> clients, List<Judge.Score> test) {
+        public Scores of(List<Judge.Score> clients, List<Judge.Score> test, List<Judge.Score> validation) {
             double pooled = 0;
             long examples = 0;
             var losses = new double[clients.size()];
@@ -126,7 +143,41 @@ public final class ClassificationJudge implements Evaluator, AutoCloseable {
                                 .min()
                                 .orElseThrow());
             }
+            if (!validation.isEmpty()) {
+                values.putAll(ofValidation(validation));
+            }
             return new Scores(values, rows);
+        }
+
+        /** Every example counts the same in the loss and the accuracy, as in a test; every client in the objective. */
+        private Map<String, Double> ofValidation(List<Judge.Score> scores) {
+            double loss = 0;
+            double accuracy = 0;
+            double worstAccuracy = 1;
+            long count = 0;
+            var losses = new double[scores.size()];
+            for (int i = 0; i < losses.length; i++) {
+                Judge.Score score = scores.get(i);
+                losses[i] = score.loss();
+                loss += score.loss() * score.count();
+                accuracy += score.accuracy() * score.count();
+                worstAccuracy = Math.min(worstAccuracy, score.accuracy());
+                count += score.count();
+            }
+            var values = new LinkedHashMap<String, Double>();
+            values.put("validation_loss", loss / count);
+            values.put("validation_objective", objective.applyAsDouble(losses));
+            if (perplexity) {
+                values.put("validation_perplexity", Math.exp(loss / count));
+            } else {
+                values.put("validation_accuracy", accuracy / count);
+            }
+            values.put(
+                    "validation_worst_client_loss", Arrays.stream(losses).max().orElseThrow());
+            if (!perplexity) {
+                values.put("validation_worst_client_accuracy", worstAccuracy);
+            }
+            return values;
         }
 
         private Map<String, Double> row(Judge.Score score, int examples) {

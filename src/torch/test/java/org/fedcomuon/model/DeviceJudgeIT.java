@@ -222,6 +222,7 @@ class DeviceJudgeIT {
                 new Judge(watched, 2, names -> shared),
                 clients.stream().map(examples::select).toList(),
                 model.examples(270),
+                List.of(model.examples(30)),
                 new ClassificationJudge.Metrics(List.of(150, 175, 200), false, losses -> losses[0]))) {
             Federation.of(problem, new FedAvg(Schedule.constant(0.05)))
                     .iterations(4)

@@ -13,6 +13,9 @@ public sealed interface CusolverBinding extends AutoCloseable permits CusolverPa
     /** Returns whether the library has {@link CusolverCall.Polar}. */
     boolean hasPolar();
 
+    /** Returns whether the library has {@link CusolverCall.SyevBatched}. */
+    boolean hasEigenvectors();
+
     int setStream(MemorySegment stream);
 
     /** Queries the workspace of a call: bytes on the device, then on the host. */

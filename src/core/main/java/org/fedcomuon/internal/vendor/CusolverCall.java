@@ -119,6 +119,32 @@ public sealed interface CusolverCall {
         }
     }
 
+    /**
+     * Eigenvectors, in place of A, and eigenvalues, ascending, of {@code batch} symmetric matrices without gaps; of
+     * each the triangle below the diagonal is read.
+     */
+    record SyevBatched(boolean wide, int n, MemorySegment a, MemorySegment w, int batch) implements CusolverCall {
+        @Override
+        public int m() {
+            return n;
+        }
+
+        @Override
+        public boolean vectors() {
+            return true;
+        }
+
+        @Override
+        public String function() {
+            return "syevBatched";
+        }
+
+        @Override
+        public String describe() {
+            return "%d %s of %d x %d".formatted(batch, function(), n, n);
+        }
+    }
+
     /** {@code A = U H}, m >= n, with U in place of A. */
     record Polar(boolean wide, int m, int n, MemorySegment a, int lda, MemorySegment h, int ldh)
             implements CusolverCall {

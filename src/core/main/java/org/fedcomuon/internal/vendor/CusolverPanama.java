@@ -28,6 +28,8 @@ final class CusolverPanama implements CusolverBinding {
     private final MethodHandle gesvdjBatched;
     private final MethodHandle gesvdpSize;
     private final MethodHandle gesvdp;
+    private final Optional<MethodHandle> syevBatchedSize;
+    private final Optional<MethodHandle> syevBatched;
     private final Optional<MethodHandle> polarSize;
     private final Optional<MethodHandle> polar;
 
@@ -59,6 +61,8 @@ final class CusolverPanama implements CusolverBinding {
         gesvdjBatched = function(library, "cusolverDnSgesvdjBatched");
         gesvdpSize = function(library, "cusolverDnXgesvdp_bufferSize");
         gesvdp = function(library, "cusolverDnXgesvdp");
+        syevBatchedSize = library.find(CusolverNative.class, "cusolverDnXsyevBatched_bufferSize");
+        syevBatched = library.find(CusolverNative.class, "cusolverDnXsyevBatched");
         polarSize = library.find(CusolverNative.class, "cusolverDnXpolar_bufferSize");
         polar = library.find(CusolverNative.class, "cusolverDnXpolar");
         Arena arena = Arena.ofAuto();
@@ -122,6 +126,11 @@ final class CusolverPanama implements CusolverBinding {
     }
 
     @Override
+    public boolean hasEigenvectors() {
+        return syevBatched.isPresent() && syevBatchedSize.isPresent();
+    }
+
+    @Override
     public int setStream(MemorySegment stream) {
         return VendorCalls.of(() -> (int) setStreamCall.invokeExact(handle, stream));
     }
@@ -173,6 +182,29 @@ final class CusolverPanama implements CusolverBinding {
                         answer,
                         host);
             }
+            case CusolverCall.SyevBatched c -> {
+                int job = job(c.vectors());
+                int lower = CusolverNative.CUSOLVER_FILL_LOWER();
+                int type = type(c.wide());
+                MemorySegment host = answer.asSlice(Long.BYTES);
+                yield (int) syevBatchedSize
+                        .orElseThrow()
+                        .invokeExact(
+                                handle,
+                                parameters,
+                                job,
+                                lower,
+                                (long) c.n(),
+                                type,
+                                c.a(),
+                                (long) c.n(),
+                                type,
+                                c.w(),
+                                type,
+                                answer,
+                                host,
+                                (long) c.batch());
+            }
             case CusolverCall.Polar c -> {
                 int full = CusolverNative.CUSOLVER_FILL_FULL();
                 int type = type(c.wide());
@@ -196,7 +228,10 @@ final class CusolverPanama implements CusolverBinding {
                                 host);
             }
         });
-        boolean inBytes = call instanceof CusolverCall.Gesvdp || call instanceof CusolverCall.Polar;
+        boolean inBytes = switch (call) {
+            case CusolverCall.Gesvdp _, CusolverCall.SyevBatched _, CusolverCall.Polar _ -> true;
+            case CusolverCall.Gesvd _, CusolverCall.Gesvdj _, CusolverCall.GesvdjBatched _ -> false;
+        };
         bytes[0] = inBytes ? answer.get(ValueLayout.JAVA_LONG, 0) : answer.get(ValueLayout.JAVA_INT, 0) * element;
         bytes[1] = answer.get(ValueLayout.JAVA_LONG, Long.BYTES);
         return status;
@@ -258,6 +293,33 @@ final class CusolverPanama implements CusolverBinding {
                         onHost,
                         info,
                         sigmaError);
+            }
+            case CusolverCall.SyevBatched c -> {
+                int job = job(c.vectors());
+                int lower = CusolverNative.CUSOLVER_FILL_LOWER();
+                int type = type(c.wide());
+                long onDevice = device.byteSize();
+                long onHost = host.byteSize();
+                yield (int) syevBatched
+                        .orElseThrow()
+                        .invokeExact(
+                                handle,
+                                parameters,
+                                job,
+                                lower,
+                                (long) c.n(),
+                                type,
+                                c.a(),
+                                (long) c.n(),
+                                type,
+                                c.w(),
+                                type,
+                                device,
+                                onDevice,
+                                host,
+                                onHost,
+                                info,
+                                (long) c.batch());
             }
             case CusolverCall.Polar c -> {
                 int full = CusolverNative.CUSOLVER_FILL_FULL();

@@ -11,8 +11,8 @@ import jcuda.jcusolver.gesvdjInfo;
 import org.fedcomuon.internal.bindings.cusolver.CusolverNative;
 
 /**
- * cuSOLVER through JCuda. Its Java side is that of CUDA 11.7, so there is no polar decomposition; nor gesvdp, for which
- * it hands the library addresses that it never set.
+ * cuSOLVER through JCuda. Its Java side is that of CUDA 11.7, so there are neither a polar decomposition nor batched
+ * eigenvectors of large matrices; nor gesvdp, for which it hands the library addresses that it never set.
  */
 final class JCudaCusolver implements CusolverBinding {
     private static final int ECONOMY = 1;
@@ -46,6 +46,11 @@ final class JCudaCusolver implements CusolverBinding {
 
     @Override
     public boolean hasPolar() {
+        return false;
+    }
+
+    @Override
+    public boolean hasEigenvectors() {
         return false;
     }
 
@@ -112,7 +117,8 @@ final class JCudaCusolver implements CusolverBinding {
                         elements,
                         jacobi,
                         c.batch());
-            case CusolverCall.Gesvdp _, CusolverCall.Polar _ -> CusolverNative.CUSOLVER_STATUS_NOT_SUPPORTED();
+            case CusolverCall.Gesvdp _, CusolverCall.SyevBatched _, CusolverCall.Polar _ ->
+                CusolverNative.CUSOLVER_STATUS_NOT_SUPPORTED();
         };
         bytes[0] = (long) elements[0] * (call.wide() ? Double.BYTES : Float.BYTES);
         bytes[1] = 0;
@@ -220,7 +226,8 @@ final class JCudaCusolver implements CusolverBinding {
                         answer,
                         jacobi,
                         c.batch());
-            case CusolverCall.Gesvdp _, CusolverCall.Polar _ -> CusolverNative.CUSOLVER_STATUS_NOT_SUPPORTED();
+            case CusolverCall.Gesvdp _, CusolverCall.SyevBatched _, CusolverCall.Polar _ ->
+                CusolverNative.CUSOLVER_STATUS_NOT_SUPPORTED();
         };
     }
 
