@@ -68,6 +68,7 @@ public final class Training {
                     dataDirectory,
                     memory.isPresent() ? OptionalLong.of(memory.getAsLong() / runs) : memory,
                     resume,
+                    tensorBoard,
                     version);
         }
 

@@ -8,8 +8,8 @@ import org.bytedeco.pytorch.global.torch;
  *
  * <p>Where nothing is differentiated, as when a model is judged, the images between convolution and pooling stay in the
  * order that oneDNN computes them in: it pools them faster than {@link MaxPool}, and a quarter as much is brought back
- * to the order of libtorch. That takes two thirds of the time of LeNet's evaluation. oneDNN's pooling passes over NaN,
- * so this way is taken only where no sum of the convolution can leave the range of float.
+ * to the order of libtorch. LeNet is judged in seven tenths of the time. oneDNN's pooling passes over NaN, so this way
+ * is taken only where no sum of the convolution can leave the range of float.
  */
 final class PooledConvolution {
     /** Half of the largest float: rounding on the way to a sum does not double it. */
