@@ -14,7 +14,8 @@ import org.fedcomuon.experiment.Training;
 import org.fedcomuon.federation.RunFiles;
 
 /**
- * Runs trials side by side in worker processes, so that one that takes its process down is only a trial that has failed.
+ * Runs trials side by side in worker processes, so that one that takes its process down is only a trial that has
+ * failed.
  *
  * <p>Thread-safe.
  */
