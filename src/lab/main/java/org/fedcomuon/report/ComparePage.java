@@ -36,8 +36,6 @@ public final class ComparePage {
     /** A line of more directions than twice as many leaves some out. */
     private static final int MOST_DIRECTIONS = 100;
 
-    private static final Predicate<Entry> COMPARED = entry -> converges(entry) || isJordan(entry);
-
     private static final Look KEPT = Look.of(0, false);
     private static final Look DROPPED = Look.of(1, false);
 
@@ -103,6 +101,10 @@ public final class ComparePage {
     }
 
     /** Whether a method is to converge on every matrix. */
+    private static boolean isCompared(Entry entry) {
+        return converges(entry) || isJordan(entry);
+    }
+
     private static boolean converges(Entry entry) {
         return entry.isExact() || !entry.set().equals(entry.coefficients());
     }
@@ -117,7 +119,8 @@ public final class ComparePage {
         series.subjects().stream()
                 .sorted(Comparator.comparingDouble(Subject::condition).reversed())
                 .forEach(one -> subjects.putIfAbsent(Shape.of(one), one));
-        List<Plot.Line> lines = series.lines(List.copyOf(subjects.values()), COMPARED, this::relativeTime);
+        List<Plot.Line> lines =
+                series.lines(List.copyOf(subjects.values()), ComparePage::isCompared, this::relativeTime);
         List<Scale.Tick> shapes = subjects.keySet().stream()
                 .map(shape -> new Scale.Tick(shape.side(), shape.label()))
                 .toList();
@@ -143,7 +146,7 @@ public final class ComparePage {
                 at + ", relative to five jordan steps in the form that is faster; other sets take as long for as many"
                         + " steps. A shape is placed at the side of the square matrix that takes as many"
                         + " multiplications; lower is faster. Of several paths the fastest is drawn.",
-                series.keys(COMPARED),
+                series.keys(ComparePage::isCompared),
                 List.of(plot),
                 "one");
         return figure.html();
@@ -289,7 +292,7 @@ public final class ComparePage {
         var plots = new ArrayList<Plot>();
         for (Subject subject : series.subjects()) {
             List<Double> relative = relative(subject);
-            List<Plot.Line> lines = series.lines(List.of(subject), COMPARED, entry -> {
+            List<Plot.Line> lines = series.lines(List.of(subject), ComparePage::isCompared, entry -> {
                 int every = Math.max(1, entry.errors().size() / MOST_DIRECTIONS);
                 return IntStream.range(0, entry.errors().size())
                         .filter(i -> i % every == 0)
@@ -318,7 +321,7 @@ public final class ComparePage {
                 "Error of each direction",
                 "Against its singular value, relative to the largest of the matrix; lower is better. Rounding in single"
                         + " precision turns a direction by more, the smaller its singular value is.",
-                series.keys(COMPARED),
+                series.keys(ComparePage::isCompared),
                 plots,
                 "many");
         return figure.html();

@@ -70,6 +70,7 @@ class ExactMomentumIT {
     }
 
     /** Singular values, and the factor of the directions above 1e-6, by an SVD of the very floats in double. */
+    @SuppressWarnings("ArrayRecordComponent") // they are never compared
     private record Reference(double[] values, double[] left, double[] factor) {
         static Reference of(Device device, Place place, float[] matrix) {
             int rows = place.rows();

@@ -7,7 +7,6 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
-import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -15,7 +14,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** What clients keep for training, and what they give for validation. */
 class ValidationSplitTest {
-    private static final IntUnaryOperator ONE_CLASS = i -> 0;
+    private static int oneClass(int example) {
+        return 0;
+    }
 
     private static List<Integer> list(int[] values) {
         return Arrays.stream(values).boxed().toList();
@@ -88,9 +89,9 @@ class ValidationSplitTest {
     @Test
     void theSeedDecides() {
         Partition all = Partition.iid(200, 4, 1);
-        ValidationSplit one = ValidationSplit.of(all, 0.25, ONE_CLASS, 1);
-        ValidationSplit same = ValidationSplit.of(all, 0.25, ONE_CLASS, 1);
-        ValidationSplit other = ValidationSplit.of(all, 0.25, ONE_CLASS, 2);
+        ValidationSplit one = ValidationSplit.of(all, 0.25, ValidationSplitTest::oneClass, 1);
+        ValidationSplit same = ValidationSplit.of(all, 0.25, ValidationSplitTest::oneClass, 1);
+        ValidationSplit other = ValidationSplit.of(all, 0.25, ValidationSplitTest::oneClass, 2);
         assertThat(one.held().indices(2)).isEqualTo(same.held().indices(2));
         assertThat(one.held().indices(2)).isNotEqualTo(other.held().indices(2));
     }
