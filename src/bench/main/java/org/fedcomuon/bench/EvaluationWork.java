@@ -1,8 +1,10 @@
 package org.fedcomuon.bench;
 
 import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Context;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
 import org.fedcomuon.model.Dropout;
 import org.fedcomuon.model.Examples;
 import org.fedcomuon.model.Initialization;
@@ -60,6 +62,9 @@ record EvaluationWork(WorkList all) {
         Examples examples = GradientWork.examples(inputs, batch);
         var w = new Point(network.layout(), Floats.zeros(network.parameters()));
         w.values().set(Initialization.uniform(network.layout(), 1).toArray());
+        Context libtorch = torch.globalContext();
+        boolean enabled = libtorch.userEnabledMkldnn();
+        libtorch.setUserEnabledMkldnn(false); // a GPU does not take the ways that are for oneDNN alone
         try {
             WorkList work = TorchWork.of(TorchRecorder.record(() -> {
                 try (var _ = new PointerScope();
@@ -79,6 +84,8 @@ record EvaluationWork(WorkList all) {
             throw e;
         } catch (Exception e) {
             throw new IllegalStateException("a prediction of %s failed".formatted(network.name()), e);
+        } finally {
+            libtorch.setUserEnabledMkldnn(enabled);
         }
     }
 

@@ -85,7 +85,10 @@ final class Interleaved {
         return this;
     }
 
-    /** Warms every contender up, then measures {@code rounds} samples of each. */
+    /**
+     * Warms every contender up, then measures {@code rounds} samples of each. A single sample shows that all contenders
+     * run, not how fast: it may be one short call, and no pause is made before it.
+     */
     Map<String, Timing> measure(int rounds) {
         return measure(rounds, Set.of());
     }
@@ -96,7 +99,7 @@ final class Interleaved {
     Map<String, Timing> measure(int rounds, Set<String> rivals) {
         var warm = new LinkedHashMap<String, Double>();
         contenders.forEach((name, contender) -> {
-            turn(name + ", warm-up", contenders.size() * (1 + rounds));
+            turn(name + ", warm-up", contenders.size() * (1 + rounds), rounds);
             contender.prepare().run();
             warm.put(name, warmUp(contender));
         });
@@ -113,8 +116,9 @@ final class Interleaved {
         for (int round = 0; round < rounds; round++) {
             for (var entry : warm.entrySet()) {
                 Contender contender = contenders.get(entry.getKey());
-                int repeat = (int) Math.ceil(SAMPLE_SECONDS / Math.max(1e-7, entry.getValue()));
-                turn("%s, sample %d of %d".formatted(entry.getKey(), round + 1, rounds), turns);
+                int repeat =
+                        rounds == 1 ? 1 : (int) Math.ceil(SAMPLE_SECONDS / Math.max(1e-7, entry.getValue()));
+                turn("%s, sample %d of %d".formatted(entry.getKey(), round + 1, rounds), turns, rounds);
                 contender.prepare().run();
                 if (entry.getValue() < LONG_SECONDS) {
                     contender.seconds(1);
@@ -133,8 +137,11 @@ final class Interleaved {
         return first < LONG_SECONDS ? Math.min(contender.seconds(1), contender.seconds(1)) : first;
     }
 
-    private void turn(String name, int turns) {
+    private void turn(String name, int turns, int rounds) {
         listener.onTurn(what + ": " + name, done++, turns);
+        if (rounds == 1) {
+            return;
+        }
         try {
             Thread.sleep(SETTLE);
         } catch (InterruptedException e) {
