@@ -116,8 +116,7 @@ final class Interleaved {
         for (int round = 0; round < rounds; round++) {
             for (var entry : warm.entrySet()) {
                 Contender contender = contenders.get(entry.getKey());
-                int repeat =
-                        rounds == 1 ? 1 : (int) Math.ceil(SAMPLE_SECONDS / Math.max(1e-7, entry.getValue()));
+                int repeat = rounds == 1 ? 1 : (int) Math.ceil(SAMPLE_SECONDS / Math.max(1e-7, entry.getValue()));
                 turn("%s, sample %d of %d".formatted(entry.getKey(), round + 1, rounds), turns, rounds);
                 contender.prepare().run();
                 if (entry.getValue() < LONG_SECONDS) {

@@ -73,11 +73,15 @@ class TestHostsIT {
         }
     }
 
-    private Path echo(String host, String... arguments) throws Exception {
-        Path log = directory.resolve("echo-" + host);
-        hosts.host(host).start(log, Map.of(), ChildJvm.command(List.of(), Echo.class, List.of(arguments)));
-        awaitLines(log, 0);
-        return log;
+    private Path log(String host) {
+        return directory.resolve("echo-" + host);
+    }
+
+    private Process echo(String host, String... arguments) throws Exception {
+        List<String> command = ChildJvm.command(List.of(), Echo.class, List.of(arguments));
+        Process process = hosts.host(host).start(log(host), Map.of(), command);
+        awaitLines(log(host), 0);
+        return process;
     }
 
     /** Until there are more lines; returns them. */
@@ -95,7 +99,8 @@ class TestHostsIT {
     @Test
     void aLinkIsCutAndSlowAndReset() throws Exception {
         echo("far");
-        Path log = echo("near", "far");
+        Process sender = echo("near", "far");
+        Path log = log("near");
         for (boolean silently : List.of(false, true)) {
             if (silently) {
                 hosts.host("far").isolate();
@@ -120,7 +125,7 @@ class TestHostsIT {
             assertThat(Integer.parseInt(awaitLines(log, then + 10).getLast())).isLessThan(200);
         }
         hosts.host("near").resetConnections();
-        awaitLines(log, Files.readAllLines(log).size() + 1);
+        assertThat(sender.waitFor(30, TimeUnit.SECONDS)).isTrue();
         assertThat(Files.readString(log)).contains("SocketException");
     }
 

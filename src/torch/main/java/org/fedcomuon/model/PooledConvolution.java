@@ -43,9 +43,7 @@ final class PooledConvolution {
         Tensor kernel = p.get(layer + ".weight");
         Tensor bias = p.get(layer + ".bias");
         boolean differentiated = x.requires_grad() || kernel.requires_grad() || bias.requires_grad();
-        if (differentiated
-                || !torch.hasMKLDNN()
-                || !torch.globalContext().userEnabledMkldnn()) {
+        if (differentiated || !torch.hasMKLDNN() || !torch.globalContext().userEnabledMkldnn()) {
             return false;
         }
         double sum = norm(x) * kernel.abs().flatten(1, -1).sum(1).max().item_float() + norm(bias);

@@ -39,7 +39,10 @@ class GradientMistakesIT {
                 client.outerGradient(zeta, y, gradient);
             }
         });
-        assertThat(GradientCheck.of(wrong).at(GradientCheckIT.LENET.initial(1)).samples(3).mistake())
+        assertThat(GradientCheck.of(wrong)
+                        .at(GradientCheckIT.LENET.initial(1))
+                        .samples(3)
+                        .mistake())
                 .hasValueSatisfying(message -> assertThat(message)
                         .startsWith("client 0: component 0 of the Jacobian, block '%s', ".formatted(block)));
     }
