@@ -25,7 +25,7 @@ import org.fedcomuon.linalg.ScaleRule;
 
 /**
  * Compares the exact orthogonal factor with the iterations, shape by shape: five jordan steps as {@link Auto} runs them
- * and in the form that it did not pick, and as many steps of a convergent set of coefficients as the matrix needs. Each
+ * and in the form that it did not pick, and as many steps as bring all singular values of the matrix near to 1. Each
  * row has the error of the result, the largest distance of a singular value from 1: the jordan coefficients are fast
  * because they do not converge.
  */
@@ -44,8 +44,6 @@ public final class ExactVsNsBench {
 
     /** The largest distance of a singular value from 1 at which an iteration counts as converged. */
     private static final double NEAR = 1e-3;
-
-    private static final int MOST_STEPS = 40;
 
     private ExactVsNsBench() {}
 
@@ -181,37 +179,15 @@ public final class ExactVsNsBench {
         return how.plan(device, 1, rows, cols, ElementType.FLOAT32, ScaleRule.NONE);
     }
 
-    /** Returns the fewest steps with which the singular values of this matrix converge. */
+    /** Returns the schedule that brings the smallest singular value of this matrix near to 1. */
     private static Coefficients convergent(Device host, int rows, int cols, Buffer m) {
         double[] values = widen(m.toFloats(0, rows * cols));
         double squares = 0;
         for (double value : values) {
             squares += value * value;
         }
-        double norm = Math.sqrt(squares);
-        Quality spectrum = Quality.of(host, rows, cols, values, values);
-        for (int steps = 1; steps < MOST_STEPS; steps++) {
-            Coefficients candidate = Coefficients.polarExpress(steps, 1);
-            if (worst(candidate, spectrum.smallestSingularValue() / norm, spectrum.largestSingularValue() / norm)
-                    <= NEAR) {
-                return candidate;
-            }
-        }
-        throw new IllegalStateException(
-                "%d x %d needs more than %d steps to converge".formatted(rows, cols, MOST_STEPS));
-    }
-
-    /**
-     * Returns the largest distance from 1 over all values between the two, because the iteration is not monotonic
-     * there.
-     */
-    private static double worst(Coefficients coefficients, double smallest, double largest) {
-        double worst = 0;
-        for (int i = 0; i <= 1000; i++) {
-            double s = smallest * Math.pow(largest / smallest, i / 1000.0);
-            worst = Math.max(worst, Math.abs(coefficients.map(s) - 1));
-        }
-        return worst;
+        double smallest = Quality.of(host, rows, cols, values, values).smallestSingularValue();
+        return Coefficients.polarExpressUntil(NEAR, smallest / Math.sqrt(squares));
     }
 
     private static double error(Device host, int rows, int cols, Buffer m, Buffer o) {

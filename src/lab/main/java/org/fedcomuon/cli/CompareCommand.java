@@ -3,8 +3,8 @@ package org.fedcomuon.cli;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
+import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
@@ -22,6 +22,7 @@ import org.fedcomuon.experiment.RunRecordException;
 import org.fedcomuon.experiment.Training;
 import org.fedcomuon.report.ComparePage;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
@@ -32,6 +33,7 @@ import picocli.CommandLine.Spec;
         description =
                 "Compare exact factors with Newton-Schulz: time, error, orthogonality; compare.json and compare.html.")
 final class CompareCommand implements Callable<Integer> {
+    private static final String MNIST = "mnist-robust";
     private static final Pattern SHAPE = Pattern.compile("(\\d{1,6})x(\\d{1,6})");
 
     @Spec
@@ -96,11 +98,19 @@ final class CompareCommand implements Callable<Integer> {
 
     @Option(
             names = "--train",
+            arity = "0..1",
+            paramLabel = "PRESET",
+            fallbackValue = MNIST,
             description = {
-                "Also train mnist-robust with each, by FedCoMuon and FedCoMuon-VR with two seeds:",
-                "orthogonalizers.html in the same directory. Runs that exist already are not repeated."
+                "Also train a preset with each, and with Newton-Schulz in bf16, by FedCoMuon and FedCoMuon-VR with two",
+                "seeds: orthogonalizers.html in the same directory says whether training tells them apart. mnist-robust by",
+                "default; wikitext2-robust, cifar-maml-cnn or cifar-maml-vit, which take --medium or --quick. Runs that",
+                "exist already are not repeated."
             })
-    private boolean train;
+    private Optional<String> train = Optional.empty();
+
+    @Mixin
+    private FormOptions size = new FormOptions();
 
     @Option(names = "--iterations", paramLabel = "T", description = "Local steps of --train; the preset's by default.")
     private Optional<Integer> iterations = Optional.empty();
@@ -126,6 +136,7 @@ final class CompareCommand implements Callable<Integer> {
             }
         }
         checkRun();
+        Optional<Reproduction> training = training();
         if (seeds < 1 || iterations.orElse(1) < 1) {
             throw new UsageException("--seeds and --iterations: at least 1 is needed");
         }
@@ -140,10 +151,17 @@ final class CompareCommand implements Callable<Integer> {
         WholeFile.write("--out", out.resolve("compare.html"), ComparePage.html(report));
         print.printf("%s%n%s%n", out.resolve("compare.json"), out.resolve("compare.html"));
         print.flush();
-        if (train) {
-            train(print);
+        if (training.isPresent()) {
+            train(training.get(), print);
         }
         return 0;
+    }
+
+    private Optional<Reproduction> training() {
+        if (train.isEmpty() && size.form() != Reproduction.Form.PAPER) {
+            throw new UsageException("--quick and --medium are of --train, which is not given");
+        }
+        return train.map(preset -> Reproduction.ofOrthogonalizers(preset, size.form()));
     }
 
     private void checkRun() {
@@ -193,10 +211,9 @@ final class CompareCommand implements Callable<Integer> {
         }
     }
 
-    private void train(PrintWriter print) throws IOException, InterruptedException {
-        Map<String, String> changes = iterations
-                .map(steps -> Map.of("iterations", Integer.toString(steps)))
-                .orElse(Map.of());
+    private void train(Reproduction what, PrintWriter print) throws IOException, InterruptedException {
+        var changes = new LinkedHashMap<>(what.changes());
+        iterations.ifPresent(steps -> changes.put("iterations", Integer.toString(steps)));
         var options = new Training.Options(
                 List.of(deviceName),
                 Optional.empty(),
@@ -206,7 +223,7 @@ final class CompareCommand implements Callable<Integer> {
                 Optional.empty(),
                 false,
                 new Version().getVersion()[0]);
-        new ReproduceTraining(Reproduction.ORTHOGONALIZERS.changed(changes), print).run(out, seeds, options, 1);
+        new ReproduceTraining(what.changed(changes), print).run(out, seeds, options, 1);
     }
 
     private static Compare.Shape shape(String text) {

@@ -28,6 +28,7 @@ import picocli.CommandLine.Spec;
             SweepCommand.class,
             OrthogonalizeCommand.class,
             CompareCommand.class,
+            NoiseCommand.class,
             ReportCommand.class,
             ExportCommand.class,
             ReproduceCommand.class,

@@ -19,9 +19,12 @@ import java.util.stream.Stream;
 import org.fedcomuon.experiment.Rates;
 import org.fedcomuon.experiment.RatesReport;
 import org.fedcomuon.experiment.Reproduction;
+import org.fedcomuon.experiment.Reproduction.Form;
 import org.fedcomuon.experiment.Training;
 import org.fedcomuon.report.RatesPage;
+import org.fedcomuon.sweep.BestSettings;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -62,13 +65,17 @@ final class ReproduceCommand implements Callable<Integer> {
             })
     private String figure = RATES;
 
+    @Mixin
+    private FormOptions size = new FormOptions();
+
     @Option(
-            names = "--quick",
+            names = "--tuned",
+            paramLabel = "DIR",
             description = {
-                "Short runs and few seeds: an inconclusive first look. For wikitext2 and the maml figures also",
-                "small models and one baseline of each kind."
+                "The directory of a complete sweep of the same preset: each method has the settings that are best there,",
+                "instead of the preset's. Not for rates."
             })
-    private boolean quick;
+    private Optional<Path> tuned = Optional.empty();
 
     @Option(
             names = "--methods",
@@ -130,20 +137,23 @@ final class ReproduceCommand implements Callable<Integer> {
             if (from.isPresent()) {
                 throw new UsageException("--from: not for rates, which has no claims");
             }
+            if (size.form() == Form.MEDIUM || tuned.isPresent()) {
+                throw new UsageException("--medium and --tuned: not for rates, which trains no preset");
+            }
             return rates();
         }
-        Reproduction what = Reproduction.of(figure, quick);
-        if (!methods.isEmpty()) { // any method of the full form
-            what = Reproduction.of(figure, false).with(methods).changed(what.changes());
+        if (from.isPresent()) {
+            refuseWithFrom("--seeds", seeds.isPresent());
+            refuseWithFrom("--data-dir", dataDirectory.isPresent());
+            refuseWithFrom("--tuned", tuned.isPresent());
         }
-        int count = count(quick ? 1 : 2);
+        Reproduction what = what();
+        int count = count(isQuick() ? 1 : 2);
         if (parallel < 1 || parallel > Runtime.getRuntime().availableProcessors()) {
             throw new UsageException("--parallel %d: not in the range 1 to %d, the number of cores"
                     .formatted(parallel, Runtime.getRuntime().availableProcessors()));
         }
         if (from.isPresent()) {
-            refuseWithFrom("--seeds", seeds.isPresent());
-            refuseWithFrom("--data-dir", dataDirectory.isPresent());
             new ReproduceTraining(what, spec.commandLine().getOut()).judge(from.get(), directory());
             return 0;
         }
@@ -159,6 +169,36 @@ final class ReproduceCommand implements Callable<Integer> {
                 new Version().getVersion()[0]);
         new ReproduceTraining(what, spec.commandLine().getOut()).run(directory, count, options, parallel);
         return 0;
+    }
+
+    private boolean isQuick() {
+        return size.form() == Form.QUICK;
+    }
+
+    private Reproduction what() {
+        Reproduction what = Reproduction.of(figure, size.form());
+        if (!methods.isEmpty()) { // any method of the full form, and others
+            what = Reproduction.of(figure, Form.PAPER).with(methods).changed(what.changes());
+        }
+        return tuned.isEmpty() ? what : tuned(what, tuned.get());
+    }
+
+    private static Reproduction tuned(Reproduction what, Path directory) {
+        BestSettings best = BestSettings.read(directory);
+        if (!best.preset().equals(what.preset())) {
+            throw new UsageException("--tuned %s: a sweep of %s, and %s trains %s"
+                    .formatted(directory, best.preset(), what.name(), what.preset()));
+        }
+        for (String method : what.methods()) {
+            if (!best.settings().containsKey(method)) {
+                throw new UsageException(
+                        "--tuned %s: the sweep has found no settings of %s; sweep it too, or leave it out of --methods"
+                                .formatted(directory, method));
+            }
+        }
+        var settings = new LinkedHashMap<>(best.settings());
+        settings.keySet().retainAll(what.methods());
+        return what.tuned(settings);
     }
 
     private static void refuseWithFrom(String option, boolean given) {
@@ -183,10 +223,10 @@ final class ReproduceCommand implements Callable<Integer> {
 
     private int rates() throws InterruptedException {
         List<Rates.Subject> subjects = subjects();
-        int count = count(quick ? 2 : 4);
+        int count = count(isQuick() ? 2 : 4);
         Path directory = directory();
         // Powers of two, evenly spread on the logarithmic axis on which slopes are measured.
-        List<Long> lengths = LongStream.rangeClosed(8, quick ? 11 : 14)
+        List<Long> lengths = LongStream.rangeClosed(8, isQuick() ? 11 : 14)
                 .map(power -> 1L << power)
                 .boxed()
                 .toList();
@@ -198,7 +238,7 @@ final class ReproduceCommand implements Callable<Integer> {
         Path json = directory.resolve(RATES + ".json");
         Path page = directory.resolve(RATES + ".html");
         WholeFile.write("--out", json, Json.pretty(describe(report)));
-        WholeFile.write("--out", page, quick ? RatesPage.quickHtml(report) : RatesPage.html(report));
+        WholeFile.write("--out", page, isQuick() ? RatesPage.quickHtml(report) : RatesPage.html(report));
         print(print, report);
         print.printf("%s%n%s%n", json, page);
         print.flush();
@@ -248,7 +288,7 @@ final class ReproduceCommand implements Callable<Integer> {
                     curve.greatest(),
                     curve.agrees() ? "agrees" : "does not agree");
         }
-        if (quick) {
+        if (isQuick()) {
             print.println("--quick: the range of T is too short for a conclusion; run without --quick for one");
         }
         print.println();
@@ -257,7 +297,7 @@ final class ReproduceCommand implements Callable<Integer> {
     /** Reports slopes that disagree like any other error: one line, and the exit code of a failed run. */
     private int exitCode(RatesReport report, Path page) {
         long others = report.curves().stream().filter(curve -> !curve.agrees()).count();
-        if (quick || others == 0) {
+        if (isQuick() || others == 0) {
             return 0;
         }
         PrintWriter err = spec.commandLine().getErr();
@@ -292,7 +332,7 @@ final class ReproduceCommand implements Callable<Integer> {
         }
         var all = new LinkedHashMap<String, Object>();
         all.put("figure", RATES);
-        all.put("quick", quick);
+        all.put("quick", isQuick());
         all.put("clients", report.clients());
         all.put("curves", curves);
         return all;

@@ -58,7 +58,7 @@ final class ReproduceTraining {
         Path json = directory.resolve(what.name() + ".json");
         Path table = directory.resolve(what.name() + ".md");
         String text = table(values) + '\n' + claims(verdicts);
-        WholeFile.write("--out", json, values.json(what, verdicts));
+        WholeFile.write("--out", json, values.json(verdicts));
         WholeFile.write("--out", table, "# %s%n%n%s".formatted(what.name(), text));
         print.printf("%n%s%n%s%n%s%n", text, json, table);
         print.flush();
@@ -75,6 +75,12 @@ final class ReproduceTraining {
                 text.append(" | ").append(cell(row.values(), metric));
             }
             text.append(" |").append('\n');
+        }
+        String tuned = values.what().tunedText();
+        if (!tuned.isEmpty()) {
+            text.append("\nSettings found on validation examples: ")
+                    .append(tuned)
+                    .append(".\n");
         }
         return text.toString();
     }

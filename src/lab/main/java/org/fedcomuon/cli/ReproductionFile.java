@@ -25,11 +25,10 @@ import tools.jackson.databind.json.JsonMapper;
  * The JSON file of a reproduction: every value by row, metric and seed, with what follows from them. Reading takes the
  * values alone, so that claims can be judged again without training.
  *
- * @param preset that was trained
- * @param changes of the preset, in every row
+ * @param what was trained
  * @param rows in the order of the table
  */
-record ReproductionFile(String preset, Map<String, String> changes, List<Row> rows) {
+record ReproductionFile(Reproduction what, List<Row> rows) {
     /** In the order of the table's columns; what a run does not have is left out. */
     private static final List<String> METRICS = List.of(
             "test_accuracy",
@@ -57,8 +56,7 @@ record ReproductionFile(String preset, Map<String, String> changes, List<Row> ro
     }
 
     static ReproductionFile of(Reproduction what, List<Reproduction.Outcome> outcomes) {
-        return new ReproductionFile(
-                what.preset(), what.changes(), outcomes.stream().map(Row::of).toList());
+        return new ReproductionFile(what, outcomes.stream().map(Row::of).toList());
     }
 
     /**
@@ -69,19 +67,15 @@ record ReproductionFile(String preset, Map<String, String> changes, List<Row> ro
     static ReproductionFile read(Path file, Reproduction what) {
         try {
             JsonNode all = JsonMapper.shared().readTree(Files.readString(file));
-            var changes = new LinkedHashMap<String, String>();
-            all.required("changes")
-                    .properties()
-                    .forEach(entry ->
-                            changes.put(entry.getKey(), entry.getValue().stringValue()));
+            Map<String, String> changes = settings(all.required("changes"));
             if (!all.required("figure").stringValue().equals(what.name()) || !changes.equals(what.changes())) {
                 throw new UsageException("--from %s: made by 'reproduce %s' with %s, and not by 'reproduce %s' with %s"
                         .formatted(
                                 file,
                                 all.required("figure").stringValue(),
-                                settings(changes),
+                                words(changes),
                                 what.name(),
-                                settings(what.changes())));
+                                words(what.changes())));
             }
             var rows = new ArrayList<Row>();
             for (JsonNode row : all.required("rows")) {
@@ -92,7 +86,9 @@ record ReproductionFile(String preset, Map<String, String> changes, List<Row> ro
             if (labels < rows.size()) {
                 throw new IllegalArgumentException("%d rows with %d labels".formatted(rows.size(), labels));
             }
-            return new ReproductionFile(what.preset(), changes, rows);
+            var tuned = new LinkedHashMap<String, Map<String, String>>();
+            all.path("tuned").properties().forEach(method -> tuned.put(method.getKey(), settings(method.getValue())));
+            return new ReproductionFile(what.tuned(tuned), rows);
         } catch (JacksonException e) {
             throw new UsageException(
                     "--from %s: %s"
@@ -107,7 +103,14 @@ record ReproductionFile(String preset, Map<String, String> changes, List<Row> ro
         }
     }
 
-    private static String settings(Map<String, String> changes) {
+    private static Map<String, String> settings(JsonNode object) {
+        var settings = new LinkedHashMap<String, String>();
+        object.properties()
+                .forEach(entry -> settings.put(entry.getKey(), entry.getValue().stringValue()));
+        return settings;
+    }
+
+    private static String words(Map<String, String> changes) {
         return changes.isEmpty() ? "the settings of the preset" : changes.toString();
     }
 
@@ -152,11 +155,14 @@ record ReproductionFile(String preset, Map<String, String> changes, List<Row> ro
                 .toList();
     }
 
-    String json(Reproduction what, List<Verdict> verdicts) {
+    String json(List<Verdict> verdicts) {
         var all = new LinkedHashMap<String, Object>();
         all.put("figure", what.name());
-        all.put("preset", preset);
-        all.put("changes", changes);
+        all.put("preset", what.preset());
+        all.put("changes", what.changes());
+        if (!what.tuned().isEmpty()) {
+            all.put("tuned", what.tuned());
+        }
         all.put("rows", rows.stream().map(this::describe).toList());
         all.put("claims", verdicts.stream().map(ReproductionFile::describe).toList());
         return Json.pretty(all);

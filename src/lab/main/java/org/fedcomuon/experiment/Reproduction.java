@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -29,11 +30,34 @@ import org.fedcomuon.method.DivergedException;
  * @param name the name of the figure in commands
  * @param preset the preset that is trained
  * @param changes of the preset, in every row
+ * @param tuned settings of methods that were found on validation examples, by method; empty where the preset's hold
  * @param rows in the order of the table
  * @param claims about rows
  */
 public record Reproduction(
-        String name, String preset, Map<String, String> changes, List<Row> rows, List<Claim> claims) {
+        String name,
+        String preset,
+        Map<String, String> changes,
+        Map<String, Map<String, String>> tuned,
+        List<Row> rows,
+        List<Claim> claims) {
+    private static final String METHOD = "method";
+
+    /** How large the runs of a figure are. */
+    public enum Form {
+        /** The models and the numbers of steps of the paper. */
+        PAPER,
+        /** Models of half the width or less, and fewer steps: minutes a run on two cores. */
+        MEDIUM,
+        /** Small models, few steps and some of the baselines: seconds a run. */
+        QUICK;
+
+        /** Returns the name in commands. */
+        public String label() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+    }
+
     /**
      * A row of the table.
      *
@@ -44,9 +68,22 @@ public record Reproduction(
      * @param panel the part of the page that shows the row, named by what the rows in it have in common; empty where
      *     all rows are compared with each other
      */
-    public record Row(String label, Map<String, String> changes, String panel) {}
+    public record Row(String label, Map<String, String> changes, String panel) {
+        String method() {
+            return changes.getOrDefault(METHOD, "");
+        }
+
+        /** Returns the row of another method in its place. */
+        private Row of(String other) {
+            var all = new LinkedHashMap<>(changes);
+            all.put(METHOD, other);
+            return new Row(label.replace(method(), other), all, panel.equals(method()) ? other : panel);
+        }
+    }
 
     public Reproduction {
+        changes = Collections.unmodifiableMap(new LinkedHashMap<>(changes));
+        tuned = Collections.unmodifiableMap(new LinkedHashMap<>(tuned));
         rows = List.copyOf(rows);
         claims = List.copyOf(claims);
     }
@@ -55,16 +92,35 @@ public record Reproduction(
     public static final List<String> NAMES =
             List.of("robust-mnist", "tau-mnist", "wikitext2", "maml-cnn", "tau-maml", "maml-vit", "auc");
 
-    /** The effect of the orthogonalizer on training, which is not in the paper. */
-    public static final Reproduction ORTHOGONALIZERS = PaperFigures.orthogonalizers();
-
     /**
      * Returns the figure of this name, one of {@link #NAMES}.
      *
-     * @param quick a small form of it: fewer steps, for all but MNIST a smaller model too, and fewer of the baselines
+     * @throws ConfigurationException when there is no such figure, or not in this form
      */
-    public static Reproduction of(String name, boolean quick) {
-        return PaperFigures.of(name, quick);
+    public static Reproduction of(String name, Form form) {
+        return PaperFigures.of(name, form);
+    }
+
+    /**
+     * Returns the effect of the orthogonalizer on training, which is not in the paper.
+     *
+     * @param preset of an experiment of the paper
+     * @throws ConfigurationException when it has no such form
+     */
+    public static Reproduction ofOrthogonalizers(String preset, Form form) {
+        return PaperFigures.orthogonalizers(preset, form);
+    }
+
+    /** Returns the settings that were found on validation examples, for a sentence; empty where there are none. */
+    public String tunedText() {
+        return tuned.entrySet().stream()
+                .map(method -> "%s %s"
+                        .formatted(
+                                method.getKey(),
+                                method.getValue().entrySet().stream()
+                                        .map(setting -> setting.getKey() + "=" + setting.getValue())
+                                        .collect(joining(" "))))
+                .collect(joining(", "));
     }
 
     /** Returns the answers to all claims. */
@@ -73,27 +129,45 @@ public record Reproduction(
     }
 
     /**
-     * Returns the same reproduction with some of the methods only; claims about other rows cannot be answered.
+     * Returns the same reproduction with these methods only, which need not be of the figure; claims about other rows
+     * cannot be answered.
      *
-     * @throws ConfigurationException when there is no row of such a method
+     * @throws ConfigurationException when there is no such method
      */
     public Reproduction with(List<String> methods) {
-        List<String> known =
-                rows.stream().map(row -> row.changes().get("method")).distinct().toList();
-        for (String method : methods) {
+        methods.forEach(MethodChoice.ALL::get);
+        var some = new ArrayList<>(
+                rows.stream().filter(row -> methods.contains(row.method())).toList());
+        List<String> known = methods();
+        String pattern = known.getFirst();
+        for (String method : methods.stream().distinct().toList()) {
             if (!known.contains(method)) {
-                throw new ConfigurationException(Nearest.unknown("method of this figure", method, known));
+                rows.stream()
+                        .filter(row -> row.method().equals(pattern))
+                        .map(row -> row.of(method))
+                        .forEach(some::add);
             }
         }
-        List<Row> some = rows.stream()
-                .filter(row -> methods.contains(row.changes().get("method")))
-                .toList();
-        return new Reproduction(name, preset, changes, some, claims);
+        return new Reproduction(name, preset, changes, tuned, some, claims);
     }
 
     /** Returns the same reproduction with other changes in every row. */
     public Reproduction changed(Map<String, String> others) {
-        return new Reproduction(name, preset, others, rows, claims);
+        return new Reproduction(name, preset, others, tuned, rows, claims);
+    }
+
+    /**
+     * Returns the same reproduction with other settings than the preset's. What a row varies, it varies still.
+     *
+     * @param settings by method; the preset's hold for methods without
+     */
+    public Reproduction tuned(Map<String, Map<String, String>> settings) {
+        return new Reproduction(name, preset, changes, settings, rows, claims);
+    }
+
+    /** Returns the methods of the rows. */
+    public List<String> methods() {
+        return rows.stream().map(Row::method).distinct().toList();
     }
 
     /**
@@ -184,13 +258,19 @@ public record Reproduction(
             Consumer<String> progress,
             Consumer<String> notes)
             throws IOException, InterruptedException {
-        var all = new LinkedHashMap<>(row.changes());
-        all.putAll(changes);
-        all.put("seed", Long.toString(seed));
-        Configuration configuration = Configuration.of(Preset.load(preset), all);
+        Configuration configuration = configuration(row, Map.of("seed", Long.toString(seed)));
         Path out = directory.resolve("%s-%d".formatted(row.label().replaceAll("[^A-Za-z0-9-]+", "-"), seed));
         progress.accept("%s, seed %d: %s".formatted(row.label(), seed, train(configuration, options, out, notes)));
         return RunRecord.read(out);
+    }
+
+    /** Returns the settings of a row, with others besides. */
+    Configuration configuration(Row row, Map<String, String> more) {
+        var all = new LinkedHashMap<>(tuned.getOrDefault(row.method(), Map.of()));
+        all.putAll(row.changes());
+        all.putAll(changes);
+        all.putAll(more);
+        return Configuration.of(Preset.load(preset), all);
     }
 
     private static RunRecord get(Future<RunRecord> run) throws IOException, InterruptedException {

@@ -108,7 +108,8 @@ record RunMomentum(Path run, long step, List<Momentum> matrices) {
         return matrices;
     }
 
-    private static Layout layout(SafetensorsFile file) {
+    /** Returns the layout of the model of a checkpoint. */
+    static Layout layout(SafetensorsFile file) {
         try {
             return Layout.parse(file.metadata().getOrDefault(LAYOUT, ""));
         } catch (IllegalArgumentException e) {

@@ -43,12 +43,16 @@ public final class ReproductionPage {
                 .count();
         return Html.document(
                 what.name(),
-                "<header>\n<h1>%s</h1>\n<p class=\"facts\">%s · %d rows · %d seeds</p>\n</header>\n"
+                "<header>\n<h1>%s</h1>\n<p class=\"facts\">%s · %d rows · %d seeds%s</p>\n</header>\n"
                                 .formatted(
                                         Markup.escape(what.name()),
                                         Markup.escape(what.preset()),
                                         outcomes.size(),
-                                        seeds)
+                                        seeds,
+                                        what.tuned().isEmpty()
+                                                ? ""
+                                                : " · settings found on validation examples: "
+                                                        + Markup.escape(what.tunedText()))
                         + claims(verdicts)
                         + curves
                         + table(outcomes));
@@ -81,7 +85,7 @@ public final class ReproductionPage {
         if (verdicts.isEmpty()) {
             return "";
         }
-        var html = new StringBuilder("<section>\n<h2>What the paper claims</h2>\n<ul>\n");
+        var html = new StringBuilder("<section>\n<h2>Claims</h2>\n<ul>\n");
         for (Verdict verdict : verdicts) {
             html.append("<li>")
                     .append(Markup.escape(verdict.claim()))

@@ -41,6 +41,10 @@ final class SweepFiles {
         return directory.resolve("sweep.html");
     }
 
+    static Path json(Path directory) {
+        return directory.resolve("sweep.json");
+    }
+
     Path best(String method) {
         return directory.resolve("best-%s.yaml".formatted(method));
     }
@@ -53,7 +57,7 @@ final class SweepFiles {
     }
 
     void write(SweepRecord sweep) throws IOException {
-        AtomicFile.write(directory.resolve("sweep.json"), JSON.writeValueAsString(describe(sweep)) + '\n');
+        AtomicFile.write(json(directory), JSON.writeValueAsString(describe(sweep)) + '\n');
         AtomicFile.write(directory.resolve("sweep.csv"), table(sweep));
         AtomicFile.write(page(), SweepPage.html(sweep));
     }

@@ -383,7 +383,7 @@ class PresetsIT {
             String[] parts = setting.split("=", -1);
             changes.put(parts[0], parts[1]);
         }
-        Reproduction figure = Reproduction.of(name, true).changed(changes);
+        Reproduction figure = Reproduction.of(name, Reproduction.Form.QUICK).changed(changes);
         var out = new StringWriter();
         var options = new Training.Options(
                 List.of("cpu:0"),

@@ -263,6 +263,53 @@ class ReproduceCommandIT {
         assertRefused(run(0, "auc", "--from", file, "--seeds", 2), "--seeds", "--from");
         assertRefused(run(0, "rates", "--from", file), "--from", "rates");
         assertRefused(run(0, "auc", "--parallel", "0"), "--parallel 0", "cores");
+        assertRefused(run(0, "auc", "--from", file, "--tuned", temporary), "--tuned", "--from");
+    }
+
+    /** The settings that a sweep has found are in the runs, the tables and the file, and stay when that is read. */
+    @Test
+    void settingsComeFromASweep() throws Exception {
+        Path sweep = Files.createDirectory(temporary.resolve("sweep"));
+        String trained = "auc";
+        assertRefused(run(0, trained, "--tuned", sweep), "sweep.json");
+        assertRefused(run(0, "rates", "--tuned", sweep), "--tuned", "rates");
+        assertRefused(run(0, "rates", "--quick", "--medium"), "--quick", "--medium");
+        Path file = sweep.resolve("sweep.json");
+        Files.writeString(file, sweep("mnist-auc", false));
+        assertRefused(run(0, trained, "--tuned", sweep), "0 of 4 trials");
+        Files.writeString(file, sweep("mnist-robust", true));
+        assertRefused(run(0, trained, "--tuned", sweep), "a sweep of mnist-robust", "mnist-auc");
+        Files.writeString(file, sweep("mnist-auc", true));
+        assertRefused(run(0, trained, "--tuned", sweep), "no settings of fedmuon");
+        Files.writeString(file, "{\"complete\": true}");
+        assertRefused(run(0, trained, "--tuned", sweep), "not the file of a sweep");
+    }
+
+    @Test
+    @Slow
+    void runsHaveTheSettingsOfASweep() throws Exception {
+        Path sweep = Files.createDirectory(temporary.resolve("sweep"));
+        Files.writeString(sweep.resolve("sweep.json"), sweep("mnist-robust", true));
+        String[] figure = {"robust-mnist", "--quick", "--methods", "fedavg", "--tuned", sweep.toString()};
+        CommandRun tuned = train(temporary.resolve("tuned"), figure, "--seeds", "1");
+        assertThat(tuned.out()).contains("Settings found on validation examples: fedavg eta=0.25.");
+        assertThat(Files.readString(temporary.resolve("tuned/fedavg-42/config.yaml")))
+                .contains("eta: 0.25");
+        Path file = temporary.resolve("tuned/robust-mnist.json");
+        String once = Files.readString(file);
+        assertThat(fromFile("robust-mnist", file, true).exitCode()).isZero();
+        assertThat(Files.readString(temporary.resolve("robust-mnist.json")))
+                .isEqualTo(once)
+                .contains("0.25");
+    }
+
+    private static String sweep(String preset, boolean complete) {
+        return """
+                {"preset": "%s", "complete": %s, "planned": 4, "trials": [], "rankings": [{"settings": [
+                  {"method": "fedavg", "settings": {"eta": "0.125"}, "trials": []},
+                  {"method": "fedavg", "settings": {"eta": "0.25"}, "mean": 0.75, "trials": []},
+                  {"method": "fedavg", "settings": {"eta": "0.5"}, "mean": 0.5, "trials": []}]}]}
+                """.formatted(preset, complete);
     }
 
     private static String row(String seeds, String values) {

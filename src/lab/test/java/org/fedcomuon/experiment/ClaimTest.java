@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Stream;
+import org.fedcomuon.experiment.Reproduction.Form;
 import org.fedcomuon.experiment.statistics.Significance;
 import org.junit.jupiter.api.Test;
 
@@ -232,7 +233,11 @@ class ClaimTest {
 
     private static List<Reproduction> figures() {
         return Reproduction.NAMES.stream()
-                .flatMap(name -> Stream.of(Reproduction.of(name, false), Reproduction.of(name, true)))
+                .flatMap(name -> Stream.of(Form.values())
+                        .filter(form -> form != Form.MEDIUM
+                                || List.of("wikitext2", "maml-cnn", "tau-maml", "maml-vit")
+                                        .contains(name))
+                        .map(form -> Reproduction.of(name, form)))
                 .toList();
     }
 
@@ -264,7 +269,7 @@ class ClaimTest {
     @Test
     void theQuickFormsHaveOneOfEachKind() {
         for (String name : List.of("wikitext2", "maml-cnn", "maml-vit")) {
-            assertThat(Reproduction.of(name, true).rows())
+            assertThat(Reproduction.of(name, Form.QUICK).rows())
                     .extracting(row -> row.changes().get("method"))
                     .contains("fedcomuon", "fedcomuon-vr", "fedmuon", "local-scgdm")
                     .containsAnyOf("fedavg", "fedmaml");
@@ -275,18 +280,74 @@ class ClaimTest {
     void everyRowOfTheFiguresCanBeConfigured() {
         for (Reproduction figure : figures()) {
             for (Reproduction.Row row : figure.rows()) {
-                var all = new LinkedHashMap<>(row.changes());
-                all.putAll(figure.changes());
-                assertThat(Configuration.of(Preset.load(figure.preset()), all).values())
-                        .isNotEmpty();
+                assertThat(figure.configuration(row, Map.of()).values()).isNotEmpty();
             }
             var labels = figure.rows().stream().map(Reproduction.Row::label).toList();
             for (Claim claim : figure.claims()) {
                 assertThat(labels).containsAll(rowsOf(claim));
             }
         }
-        assertThatThrownBy(() -> Reproduction.of("robust-mnist", false).with(List.of("fedavgg")))
+        assertThatThrownBy(() -> Reproduction.of("robust-mnist", Form.PAPER).with(List.of("fedavgg")))
                 .hasMessageContaining("did you mean 'fedavg'?");
+    }
+
+    @Test
+    void smallFiguresHaveNoMediumForm() {
+        assertThatThrownBy(() -> Reproduction.of("tau-mnist", Form.MEDIUM))
+                .isInstanceOf(ConfigurationException.class)
+                .hasMessageContaining("mnist-robust has no medium form");
+    }
+
+    /** Rows of methods that are not in the figure are like those of the others. */
+    @Test
+    void aFigureTakesOtherMethods() {
+        Reproduction shares = Reproduction.of("maml-cnn", Form.PAPER).with(List.of("scaffold", "fedmuon"));
+        assertThat(shares.rows())
+                .extracting(Reproduction.Row::label)
+                .containsExactly(
+                        "fedmuon, chi = 0.3",
+                        "fedmuon, chi = 0.5",
+                        "fedmuon, chi = 0.7",
+                        "scaffold, chi = 0.3",
+                        "scaffold, chi = 0.5",
+                        "scaffold, chi = 0.7");
+        Reproduction taus = Reproduction.of("tau-mnist", Form.PAPER).with(List.of("fedavg"));
+        assertThat(taus.rows().getLast())
+                .isEqualTo(new Reproduction.Row("fedavg, tau = 20", Map.of("method", "fedavg", "tau", "20"), "fedavg"));
+    }
+
+    /** What a row varies comes before what was tuned, and the form before both. */
+    @Test
+    void tunedSettingsTakeThePlaceOfThePresets() {
+        Reproduction figure = Reproduction.of("tau-mnist", Form.QUICK)
+                .tuned(Map.of("fedcomuon", Map.of("eta", "0.5", "tau", "3", "iterations", "7")));
+        Reproduction.Row row = figure.rows().getFirst();
+        assertThat(figure.configuration(row, Map.of()).values())
+                .containsEntry("eta", "0.5")
+                .containsEntry("alpha", "0.2")
+                .containsEntry("tau", "1")
+                .containsEntry("iterations", "60");
+        assertThat(figure.configuration(figure.rows().getLast(), Map.of()).values())
+                .containsEntry("method", "fedcomuon-vr")
+                .containsEntry("eta", "0.01");
+        assertThat(figure.tunedText()).contains("fedcomuon ", "eta=0.5");
+    }
+
+    @Test
+    void orthogonalizersAreComparedWithTheExactFactor() {
+        Reproduction figure = Reproduction.ofOrthogonalizers("cifar-maml-cnn", Form.MEDIUM);
+        assertThat(figure.rows()).hasSize(8);
+        assertThat(figure.claims())
+                .hasSize(6)
+                .allSatisfy(claim -> assertThat(rowsOf(claim))
+                        .contains(
+                                claim.text().startsWith("fedcomuon-vr") ? "fedcomuon-vr, exact" : "fedcomuon, exact"));
+        for (Reproduction.Row row : figure.rows()) {
+            assertThat(figure.configuration(row, Map.of()).values().get("precision"))
+                    .isEqualTo(row.label().endsWith("in bf16") ? "bf16" : "fp32");
+        }
+        assertThatThrownBy(() -> Reproduction.ofOrthogonalizers("portfolio", Form.PAPER))
+                .hasMessageContaining("portfolio");
     }
 
     private static List<String> rowsOf(Claim claim) {

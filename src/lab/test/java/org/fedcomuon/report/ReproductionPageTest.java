@@ -22,6 +22,7 @@ class ReproductionPageTest {
                 "some-figure",
                 "mnist-robust",
                 Map.of(),
+                Map.of("fedavg", Map.of("eta", "0.1")),
                 List.of(new Reproduction.Row("fedcomuon", Map.of(), ""), new Reproduction.Row("fedavg", Map.of(), "")),
                 List.of(CLAIM));
         List<RowValues> values =
@@ -45,6 +46,7 @@ class ReproductionPageTest {
                 outcome("fedcomuon", 0.96, 0.95, 0.96, 0.97, 0.95, 0.96),
                 outcome("fedavg", 0.80, 0.81, 0.82, 0.80, 0.81, 0.81)));
         assertThat(Pages.texts(page, "h1")).containsExactly("some-figure");
+        assertThat(Pages.texts(page, "p")).anyMatch(text -> text.endsWith("validation examples: fedavg eta=0.1"));
         assertThat(Pages.texts(page, "strong")).containsExactly("yes");
         assertThat(Pages.texts(page, "li"))
                 .anyMatch(text -> text.startsWith("fedcomuon beats fedavg: yes") && text.contains("over 6 seeds"));

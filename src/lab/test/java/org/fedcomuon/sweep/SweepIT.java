@@ -40,6 +40,14 @@ class SweepIT {
         assertThat(found.metric().name()).isEqualTo("validation_objective");
         assertThat(found.rankings()).containsOnlyKeys("mean-variance", "mean"); // not together by an objective
         assertThat(directory.resolve("best-fedavg.yaml")).exists();
+        assertThat(BestSettings.read(directory))
+                .isEqualTo(new BestSettings(
+                        "portfolio",
+                        Map.of(
+                                "fedcomuon",
+                                best,
+                                "fedavg",
+                                found.best("fedavg").orElseThrow().settings())));
     }
 
     @Test
