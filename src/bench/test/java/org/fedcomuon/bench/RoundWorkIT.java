@@ -33,7 +33,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** The launches of a round that the model counts, and the waits, are those of simulated GPUs. */
 class RoundWorkIT {
-    private static final int CLIENTS = 4;
+    private static final int CLIENTS = 2;
     private static final int TAU = 3;
     private static final int STEPS = 3; // with a restart of the Gram form
 

@@ -29,6 +29,7 @@ public final class ChildJvm {
         // First: Open MPI's mpirun takes the first argument in which it finds "cp" for the class path, and adds to it.
         command.addAll(List.of("-cp", path));
         command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"));
+        command.add("-XX:CompileThresholdScaling=4"); // as the launcher has it, for the same reason
         for (String property : List.of("fedcomuon.root", "fedcomuon.native.path")) {
             command.add("-D%s=%s".formatted(property, System.getProperty(property, "")));
         }
