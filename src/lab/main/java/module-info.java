@@ -20,6 +20,7 @@ module org.fedcomuon.lab {
     uses org.fedcomuon.cli.Subcommand;
     uses org.fedcomuon.experiment.ChoiceProvider;
     uses org.fedcomuon.experiment.TrainingEngine;
+    uses org.fedcomuon.sweep.TrialCluster;
 
     provides org.fedcomuon.experiment.TrainingEngine with
             org.fedcomuon.experiment.LocalTraining,

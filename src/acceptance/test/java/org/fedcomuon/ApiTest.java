@@ -91,11 +91,12 @@ class ApiTest {
 
     /**
      * Every exported type is one more that users may depend on and readers have to pass by; it was 147 once, and 165
-     * before the lock of a run, the second way to an exact factor, event files, statistics over seeds and sweeps.
+     * before the lock of a run, the second way to an exact factor, event files, statistics over seeds, sweeps and the
+     * noise of trackers.
      */
     @Test
     void fewTypesAreExported() {
-        assertThat(api()).filteredOn(JavaClass::isTopLevelClass).hasSizeLessThanOrEqualTo(184);
+        assertThat(api()).filteredOn(JavaClass::isTopLevelClass).hasSizeLessThanOrEqualTo(189);
     }
 
     @Test

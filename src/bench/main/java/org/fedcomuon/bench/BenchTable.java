@@ -31,7 +31,12 @@ public final class BenchTable {
      * @param whole whether the contender is shown too; otherwise the chosen contenders of a subject are settings of one
      *     peer, and the least ratio is shown
      */
-    private record Headlines(String suite, String what, boolean whole, Predicate<BenchReport.Row> choice) {}
+    private record Headlines(String suite, String what, boolean whole, Predicate<BenchReport.Row> choice) {
+        /** Returns the suite that the command takes, which may be in several parts. */
+        String command() {
+            return suite.equals("cohorts") ? "scale" : suite;
+        }
+    }
 
     private static final List<Headlines> HEADLINES = List.of(
             new Headlines(
@@ -150,7 +155,7 @@ public final class BenchTable {
             }
             if (!shown.isEmpty()) {
                 text.append(
-                        "| **%s** | | | | `./fedcomuon bench %s` |%n".formatted(headlines.what(), headlines.suite()));
+                        "| **%s** | | | | `./fedcomuon bench %s` |%n".formatted(headlines.what(), headlines.command()));
             }
             shown.forEach((name, rows) -> text.append("| %s | %s |%s|%s| |%n"
                     .formatted(

@@ -12,8 +12,8 @@ import org.slf4j.LoggerFactory;
  * choice is in {@link Orthogonalizer.Plan#path} and in the log.
  *
  * <p>The choice depends on the shape alone, so it is the same everywhere. It is never {@link Exact}: {@code fedcomuon
- * bench exact-vs-ns} has no shape where that is faster than five steps, and it gives another factor than these
- * coefficients. To iterate until convergence, though, the exact one is faster from squares of side 512 on.
+ * bench exact-vs-ns} has no shape where that is faster than five steps, or than as many as bring all singular values to
+ * within 1e-3 of 1, and it gives another factor than these coefficients.
  *
  * @param precision of the products
  * @param products what multiplies large matrices

@@ -10,7 +10,6 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.Callable;
 import org.fedcomuon.experiment.Preset;
-import org.fedcomuon.experiment.TrainingEngine;
 import org.fedcomuon.sweep.Strategy;
 import org.fedcomuon.sweep.Sweep;
 import org.fedcomuon.sweep.SweepRecord;
@@ -85,44 +84,12 @@ final class SweepCommand implements Callable<Integer> {
             names = "--parallel",
             paramLabel = "N",
             description =
-                    "The number of trials at a time, each in a process of its own; the number of cores by default.")
+                    "The number of trials at a time, each in a process of its own; the number of cores by default, here or"
+                            + " of the executors.")
     private Optional<Integer> parallel = Optional.empty();
 
-    @Option(
-            names = "--threads",
-            paramLabel = "N",
-            defaultValue = "1",
-            description = "The number of threads of a trial; 1 by default. Never changes the result.")
-    private int threads;
-
-    @Option(
-            names = "--devices",
-            split = ",",
-            paramLabel = "D",
-            defaultValue = "cpu:0",
-            description =
-                    "The devices, such as cuda:0,cuda:1: each process has one of them, in turn; cpu:0 by default.")
-    private List<String> devices = List.of();
-
-    @Option(names = "--cluster", paramLabel = "C", description = "Only local: trials run in processes of this machine.")
-    private Optional<String> cluster = Optional.empty();
-
-    @Option(
-            names = "--class-path",
-            paramLabel = "JARS",
-            description = "Jars and directories of classes, separated by colons, with methods, models, data sets,"
-                    + " splits or objectives of your own.")
-    private Optional<String> classPath = Optional.empty();
-
-    @Option(names = "--data-dir", paramLabel = "DIR", description = "The directory of your own data files.")
-    private Optional<Path> dataDirectory = Optional.empty();
-
-    @Option(
-            names = "--memory-limit",
-            paramLabel = "GIB",
-            description = "Refuse a trial that is estimated to take more memory; its share of the available memory by"
-                    + " default.")
-    private Optional<Double> memoryLimit = Optional.empty();
+    @Mixin
+    private RunPlace place;
 
     @Option(
             names = "--out",
@@ -140,13 +107,7 @@ final class SweepCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException {
-        if (cluster.isPresent() && !cluster.get().equals(TrainingEngine.LOCAL)) {
-            throw new UsageException(
-                    "--cluster %s: a sweep runs its trials in processes of this machine; leave --cluster out, or sweep on each"
-                                    .formatted(cluster.get())
-                            + " host with other settings or --methods and a directory of its own");
-        }
-        try (OwnClasses _ = OwnClasses.open(classPath)) {
+        try (OwnClasses _ = OwnClasses.open(place.classPath())) {
             Preset preset = settings.preset();
             var display = new SweepDisplay(spec.commandLine().getErr(), quiet);
             Path directory = directory(preset);
@@ -159,25 +120,22 @@ final class SweepCommand implements Callable<Integer> {
                 .changes(settings.changes())
                 .methods(methods)
                 .seeds(seeds)
-                .threads(threads)
-                .devices(devices)
+                .threads(place.threads().orElse(1))
+                .devices(place.devices())
+                .cluster(place.cluster())
+                .clusterTimeout(place.timeout())
                 .version(new Version().getVersion()[0])
                 .listener(display);
         grid.forEach(builder::grid);
         if (tensorBoard) {
             builder.tensorBoard();
         }
+        place.mistakes().forEach(builder::mistake);
         parallel.ifPresent(builder::parallel);
         metric.ifPresent(builder::metric);
-        dataDirectory.ifPresent(builder::dataDirectory);
-        classPath.ifPresent(builder::classPath);
-        memoryLimit.ifPresent(gib -> {
-            if (gib > 0 && gib < 1e6) {
-                builder.memoryLimit((long) (gib * (1L << 30)));
-            } else {
-                builder.mistake("--memory-limit %s: a number of GiB is needed".formatted(gib));
-            }
-        });
+        place.dataDirectory().ifPresent(builder::dataDirectory);
+        place.classPath().ifPresent(builder::classPath);
+        place.memoryLimit().ifPresent(builder::memoryLimit);
         builder.strategy(strategy());
         mistake.ifPresent(builder::mistake);
         return builder.build(directory);

@@ -4,10 +4,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.List;
 import java.util.Optional;
-import java.util.OptionalInt;
-import java.util.OptionalLong;
 import java.util.concurrent.Callable;
 import org.fedcomuon.cluster.MemberFailedException;
 import org.fedcomuon.experiment.Configuration;
@@ -41,51 +38,8 @@ final class TrainCommand implements Callable<Integer> {
     @Mixin
     private RunSettings settings;
 
-    @Option(
-            names = "--devices",
-            split = ",",
-            paramLabel = "D",
-            defaultValue = "cpu:0",
-            description = "The devices to run on, such as cpu:0,cpu:1; cpu:0 by default. Never changes the result.")
-    private List<String> devices = List.of();
-
-    @Option(
-            names = "--cluster",
-            paramLabel = "C",
-            description = "Divide the clients among processes; mpi: those that mpirun has started; spark://HOST:PORT,"
-                    + " local-cluster[N,CORES,MB] or spark: executors of Apache Spark; local: none but this one, which"
-                    + " is the default. Never changes the result.")
-    private Optional<String> cluster = Optional.empty();
-
-    @Option(
-            names = "--cluster-timeout",
-            paramLabel = "SECONDS",
-            defaultValue = "120",
-            description = "The time after which a cluster that cannot go on ends the run; 120 by default. Slow members,"
-                    + " however slow, are waited for.")
-    private int clusterTimeout;
-
-    @Option(
-            names = "--threads",
-            paramLabel = "N",
-            description = "The number of threads; all cores by default. Never changes the result.")
-    private Optional<Integer> threads = Optional.empty();
-
-    @Option(
-            names = "--class-path",
-            paramLabel = "JARS",
-            description = "Jars and directories of classes, separated by colons, with methods, models, data sets,"
-                    + " splits or objectives of your own.")
-    private Optional<String> classPath = Optional.empty();
-
-    @Option(names = "--data-dir", paramLabel = "DIR", description = "The directory of your own data files.")
-    private Optional<Path> dataDirectory = Optional.empty();
-
-    @Option(
-            names = "--memory-limit",
-            paramLabel = "GIB",
-            description = "Refuse a run that is estimated to take more memory; the available memory by default.")
-    private Optional<Double> memoryLimit = Optional.empty();
+    @Mixin
+    private RunPlace place;
 
     @Option(
             names = "--out",
@@ -113,47 +67,41 @@ final class TrainCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException {
-        if (threads.isPresent() && threads.get() < 1) {
-            throw new UsageException("--threads %d: at least 1 is needed".formatted(threads.get()));
-        }
-        if (memoryLimit.isPresent() && !(memoryLimit.get() > 0 && memoryLimit.get() < 1e6)) {
-            throw new UsageException("--memory-limit %s: a number of GiB is needed".formatted(memoryLimit.get()));
-        }
-        if (clusterTimeout < 1) {
-            throw new UsageException("--cluster-timeout %d: at least 1 second is needed".formatted(clusterTimeout));
+        if (!place.mistakes().isEmpty()) {
+            throw new UsageException(String.join("; ", place.mistakes()));
         }
         dashboardOptions.check();
-        String clusterName = cluster.orElse(TrainingEngine.LOCAL);
-        TrainingEngine engine = TrainingEngine.of(clusterName);
-        try (OwnClasses own = OwnClasses.open(classPath)) {
-            own.require(engine, clusterName);
-            train(engine, clusterName);
+        TrainingEngine engine = TrainingEngine.of(place.cluster());
+        try (OwnClasses own = OwnClasses.open(place.classPath())) {
+            own.require(engine, place.cluster());
+            train(engine);
         }
         return 0;
     }
 
-    private void train(TrainingEngine engine, String clusterName) throws IOException, InterruptedException {
+    private void train(TrainingEngine engine) throws IOException, InterruptedException {
         Configuration configuration = configuration();
-        if (!clusterName.equals(TrainingEngine.LOCAL) && configuration.has("earlyStopping")) {
+        boolean isCluster = !place.cluster().equals(TrainingEngine.LOCAL);
+        if (isCluster && configuration.has("earlyStopping")) {
             throw new UsageException(
                     "--cluster %s with earlyStopping: members hear of it a few steps later, so that the result"
-                                    .formatted(clusterName)
+                                    .formatted(place.cluster())
                             + " would depend on their number; leave one of the two out");
         }
         var job = new TrainingEngine.Job(
-                clusterName,
+                place.cluster(),
                 configuration,
                 resume.isPresent(),
-                devices,
-                threads.map(OptionalInt::of).orElse(OptionalInt.empty()),
-                dataDirectory,
-                memoryLimitBytes(),
+                place.devices(),
+                place.threads(),
+                place.dataDirectory(),
+                place.memoryLimit(),
                 tensorBoard || resume.filter(Training::hasTensorBoard).isPresent(),
-                Duration.ofSeconds(clusterTimeout),
+                place.timeout(),
                 new Version().getVersion()[0]);
         var display = new TrainDisplay(spec.commandLine(), dashboardOptions, quiet);
         Runnable stop = () -> {
-            if (cluster.isPresent()) {
+            if (isCluster) {
                 display.nameCheckpoint();
             }
             engine.stop();
@@ -191,12 +139,6 @@ final class TrainCommand implements Callable<Integer> {
             // It ends anyway.
         }
         Runtime.getRuntime().halt(Failures.RUN_FAILED);
-    }
-
-    private OptionalLong memoryLimitBytes() {
-        return memoryLimit
-                .map(gib -> OptionalLong.of((long) (gib * (1L << 30))))
-                .orElse(OptionalLong.empty());
     }
 
     private Configuration configuration() {

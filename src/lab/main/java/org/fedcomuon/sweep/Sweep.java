@@ -4,25 +4,30 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.OptionalLong;
+import java.util.Set;
 import org.fedcomuon.device.DeviceException;
 import org.fedcomuon.device.Devices;
 import org.fedcomuon.experiment.ConfigurationException;
 import org.fedcomuon.experiment.Preset;
 import org.fedcomuon.experiment.Training;
+import org.fedcomuon.experiment.TrainingEngine;
 import org.fedcomuon.federation.RunLock;
 
 /**
  * Tries settings of a preset, each for several seeds, and finds the best of each method by validation examples: a share
  * of each client's training examples, on which no trial trains. Trials are training runs in processes of their own,
- * side by side, and leave what {@link Training} leaves, in a directory each. What a directory has already is not run
- * again.
+ * side by side, on this machine or in a cluster, and leave what {@link Training} leaves, in a directory each. What a
+ * directory has already is not run again.
  *
  * <p>For example: {@snippet file="org/fedcomuon/sweep/SweepIT.java" region="sweep"}
  *
@@ -33,15 +38,17 @@ public final class Sweep {
     private static final long BETWEEN_FILES_NANOS = 2_000_000_000L;
 
     private final SweepPlan plan;
-    private final TrialRunner.Place place;
+    private final TrialCluster cluster;
+    private final TrialCluster.Job job;
     private final Listener listener;
     private final Path directory;
     private Optional<TrialRunner> runner = Optional.empty();
     private boolean stopping;
 
-    private Sweep(SweepPlan plan, TrialRunner.Place place, Listener listener, Path directory) {
+    private Sweep(SweepPlan plan, TrialCluster cluster, TrialCluster.Job job, Listener listener, Path directory) {
         this.plan = plan;
-        this.place = place;
+        this.cluster = cluster;
+        this.job = job;
         this.listener = listener;
         this.directory = directory;
     }
@@ -149,7 +156,7 @@ public final class Sweep {
                     .mapToInt(method -> plan.ladder(method).rungs().size())
                     .max()
                     .orElse(0);
-            try (var trials = new TrialRunner(place, directories, this)) {
+            try (var trials = new TrialRunner(cluster, job, directories, this)) {
                 begin(trials);
                 for (int rung = 0; rung < rungs && goesOn; rung++) {
                     goesOn = climb(rung, settings, trials);
@@ -278,12 +285,14 @@ public final class Sweep {
         private final Preset preset;
         private final Map<String, String> changes = new LinkedHashMap<>();
         private final List<String> axes = new ArrayList<>();
-        private final List<String> mistakes = new ArrayList<>();
+        private final Set<String> mistakes = new LinkedHashSet<>();
         private List<String> methods = List.of();
         private int seeds = 1;
         private Optional<String> metric = Optional.empty();
         private Strategy strategy = Strategy.grid();
-        private int parallel = Runtime.getRuntime().availableProcessors();
+        private String cluster = TrainingEngine.LOCAL;
+        private Duration timeout = Duration.ofSeconds(120);
+        private OptionalInt parallel = OptionalInt.empty();
         private List<String> devices = List.of("cpu:0");
         private int threads = 1;
         private Optional<Path> dataDirectory = Optional.empty();
@@ -340,9 +349,27 @@ public final class Sweep {
             return this;
         }
 
-        /** Sets how many trials run at a time, each in a process of its own; as many as there are cores by default. */
-        public Builder parallel(int processes) {
-            parallel = processes;
+        /**
+         * Sets where trials run: {@code local}, which is the default, or {@code spark://HOST:PORT} and the other names
+         * of {@code train --cluster} for Apache Spark, with a directory that all hosts share.
+         */
+        public Builder cluster(String name) {
+            cluster = name;
+            return this;
+        }
+
+        /** Sets after what time a cluster that cannot go on is given up; 120 s by default. */
+        public Builder clusterTimeout(Duration limit) {
+            timeout = limit;
+            return this;
+        }
+
+        /**
+         * Sets how many trials run at a time, each in a process of its own; by default as many as there are cores, of
+         * this machine or of the executors.
+         */
+        public Builder parallel(int trials) {
+            parallel = OptionalInt.of(trials);
             return this;
         }
 
@@ -407,20 +434,35 @@ public final class Sweep {
          * @throws ConfigurationException naming all that is unknown, missing or out of range
          */
         public Sweep build(Path directory) {
-            atLeastOne("--parallel", parallel);
+            parallel.ifPresent(trials -> atLeastOne("--parallel", trials));
             atLeastOne("--threads", threads);
             if (devices.isEmpty()) {
                 mistakes.add("--devices: at least one is needed");
             }
-            devices.stream().distinct().forEach(this::requireDevice);
+            TrialCluster where = TrialCluster.of(cluster);
+            if (where.hasDevicesOfThisHost()) {
+                devices.stream().distinct().forEach(this::requireDevice);
+            }
             SweepPlan plan = SweepPlan.of(
                     new SweepPlan.Request(preset, changes, methods, axes, seeds, metric, strategy),
                     dataDirectory,
-                    mistakes);
+                    List.copyOf(mistakes));
             return new Sweep(
                     plan,
-                    new TrialRunner.Place(
-                            parallel, devices, threads, dataDirectory, memoryLimit, classPath, tensorBoard, version),
+                    where,
+                    new TrialCluster.Job(
+                            cluster,
+                            directory.toAbsolutePath().normalize(),
+                            parallel,
+                            devices,
+                            threads,
+                            dataDirectory,
+                            memoryLimit,
+                            classPath,
+                            tensorBoard,
+                            timeout,
+                            version,
+                            listener::onNote),
                     listener,
                     directory);
         }

@@ -7,55 +7,17 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.fedcomuon.experiment.Training;
 import org.fedcomuon.federation.RunFiles;
 
 /**
- * Runs trials side by side in worker processes, so that one that takes its process down is only a trial that has
- * failed.
+ * Runs trials side by side, in the slots of a cluster or of this machine.
  *
  * <p>Thread-safe.
  */
 final class TrialRunner implements AutoCloseable {
-    /**
-     * Where trials run.
-     *
-     * @param devices dealt out to the processes
-     * @param threads of a process
-     * @param memoryLimit of a process in bytes; its share of the available memory if empty
-     * @param classPath of classes that trials need besides those of this process
-     * @param tensorBoard whether trials write event files
-     */
-    record Place(
-            int parallel,
-            List<String> devices,
-            int threads,
-            Optional<Path> dataDirectory,
-            OptionalLong memoryLimit,
-            Optional<String> classPath,
-            boolean tensorBoard,
-            String version) {
-        Place {
-            devices = List.copyOf(devices);
-        }
-
-        TrialWorker.Arguments worker(int number, int workers) {
-            OptionalLong available = Training.availableMemory();
-            return new TrialWorker.Arguments(
-                    devices.get(number % devices.size()),
-                    threads,
-                    dataDirectory.map(Path::toAbsolutePath),
-                    memoryLimit.isPresent() || available.isEmpty()
-                            ? memoryLimit
-                            : OptionalLong.of(available.getAsLong() / workers),
-                    tensorBoard,
-                    version);
-        }
-    }
-
     /** Receives what happens, from several threads, but never two at once. */
     interface Watcher {
         /** A trial has done this many steps. */
@@ -65,14 +27,17 @@ final class TrialRunner implements AutoCloseable {
         void onTrial(TrialPlan plan, Trial trial);
     }
 
-    private final Place place;
+    private final TrialCluster cluster;
+    private final TrialCluster.Job job;
     private final TrialDirectories directories;
     private final Watcher watcher;
-    private final Map<Integer, WorkerProcess> running = new HashMap<>(); // by number; they stay for the next rung
-    private boolean stopping;
+    private final Map<Integer, TrialCluster.Slot> running = new HashMap<>(); // by number; they stay for the next rung
+    private Optional<TrialCluster.Session> session = Optional.empty();
+    private volatile boolean stopping;
 
-    TrialRunner(Place place, TrialDirectories directories, Watcher watcher) {
-        this.place = place;
+    TrialRunner(TrialCluster cluster, TrialCluster.Job job, TrialDirectories directories, Watcher watcher) {
+        this.cluster = cluster;
+        this.job = job;
         this.directories = directories;
         this.watcher = watcher;
     }
@@ -83,15 +48,16 @@ final class TrialRunner implements AutoCloseable {
      * @return whether all have ended; otherwise the sweep was stopped
      */
     boolean run(List<TrialPlan> plans) throws InterruptedException, IOException {
+        TrialCluster.Session place = session();
         Queue<TrialPlan> queue = new ConcurrentLinkedQueue<>(plans);
-        int workers = Math.min(place.parallel(), plans.size());
+        int workers = Math.min(place.slots(), plans.size());
         var failures = new ArrayList<Exception>();
         var threads = new ArrayList<Thread>();
         for (int i = 0; i < workers; i++) {
             int number = i;
             threads.add(Thread.ofPlatform().name("trials-" + i).start(() -> {
                 try {
-                    work(number, workers, queue);
+                    work(place, number, workers, queue);
                 } catch (IOException | InterruptedException | RuntimeException e) {
                     synchronized (failures) {
                         failures.add(e);
@@ -119,11 +85,20 @@ final class TrialRunner implements AutoCloseable {
         return !isStopping();
     }
 
-    private void work(int number, int workers, Queue<TrialPlan> queue) throws IOException, InterruptedException {
+    /** Returns where trials run, which is made ready for the first of them. */
+    private TrialCluster.Session session() throws IOException, InterruptedException {
+        if (session.isEmpty()) {
+            session = Optional.of(cluster.start(job, () -> stopping));
+        }
+        return session.get();
+    }
+
+    private void work(TrialCluster.Session place, int number, int workers, Queue<TrialPlan> queue)
+            throws IOException, InterruptedException {
         for (TrialPlan plan = next(queue).orElse(null);
                 plan != null;
                 plan = next(queue).orElse(null)) {
-            Optional<WorkerProcess> worker = worker(number, workers);
+            Optional<TrialCluster.Slot> worker = worker(place, number, workers);
             if (worker.isEmpty()) {
                 return;
             }
@@ -135,18 +110,18 @@ final class TrialRunner implements AutoCloseable {
         return stopping ? Optional.empty() : Optional.ofNullable(queue.poll());
     }
 
-    private void run(WorkerProcess worker, TrialPlan plan) throws IOException, InterruptedException {
+    private void run(TrialCluster.Slot worker, TrialPlan plan) throws IOException, InterruptedException {
         Path directory;
         synchronized (directories) {
             directory = directories.of(plan);
         }
         Training.prepare(plan.configuration(), directory);
-        WorkerProcess.Answer answer = worker.run(directory, steps -> {
+        TrialCluster.Answer answer = worker.run(directory, steps -> {
             synchronized (watcher) {
                 watcher.onSteps(plan, steps);
             }
         });
-        if (answer instanceof WorkerProcess.Answer.Stopped) {
+        if (answer instanceof TrialCluster.Answer.Stopped) {
             return;
         }
         // A run that has diverged has failed, and its files say so. Those of an older run may not be complete.
@@ -156,7 +131,7 @@ final class TrialRunner implements AutoCloseable {
         }
         Trial trial = result.orElseGet(() -> plan.failed(
                 directory,
-                answer instanceof WorkerProcess.Answer.Failed failed
+                answer instanceof TrialCluster.Answer.Failed failed
                         ? failed.reason()
                         : "its files are not those of a run that has ended"));
         synchronized (watcher) {
@@ -164,29 +139,31 @@ final class TrialRunner implements AutoCloseable {
         }
     }
 
-    /** Returns the process of this number, a new one if it has none or has lost it; empty if the sweep is to end. */
-    private synchronized Optional<WorkerProcess> worker(int number, int workers) throws IOException {
+    /** Returns the slot of this number, a new one if it has none or has lost it; empty if the sweep is to end. */
+    private synchronized Optional<TrialCluster.Slot> worker(TrialCluster.Session place, int number, int workers)
+            throws IOException {
         if (stopping) {
             return Optional.empty();
         }
-        WorkerProcess there = running.get(number);
+        TrialCluster.Slot there = running.get(number);
         if (there != null && there.isAlive()) {
             return Optional.of(there);
         }
-        WorkerProcess started = WorkerProcess.start(place.worker(number, workers), place.classPath());
+        TrialCluster.Slot started = place.open(number, workers);
         running.put(number, started);
         return Optional.of(started);
     }
 
-    /** Ends all processes, which have no trial then. */
+    /** Ends all slots, which have no trial then. */
     @Override
     public void close() {
         stop();
-        List<WorkerProcess> all;
+        List<TrialCluster.Slot> all;
         synchronized (this) {
             all = List.copyOf(running.values());
         }
-        all.forEach(WorkerProcess::close);
+        all.forEach(TrialCluster.Slot::close);
+        session.ifPresent(TrialCluster.Session::close);
     }
 
     private synchronized boolean isStopping() {
@@ -196,6 +173,6 @@ final class TrialRunner implements AutoCloseable {
     /** Ends all trials after their current step, with checkpoints, and begins no other. May be called at any time. */
     synchronized void stop() {
         stopping = true;
-        running.values().forEach(WorkerProcess::stop);
+        running.values().forEach(TrialCluster.Slot::stop);
     }
 }

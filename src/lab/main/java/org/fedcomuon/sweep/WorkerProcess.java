@@ -24,7 +24,7 @@ import tools.jackson.databind.json.JsonMapper;
 /**
  * A {@link TrialWorker} as the sweep sees it. Confined to the thread that runs trials with it, but for {@link #stop}.
  */
-final class WorkerProcess implements AutoCloseable {
+final class WorkerProcess implements TrialCluster.Slot {
     private static final long END_SECONDS = 130;
     private static final int KEPT_LINES = 20;
     private static final int INTERRUPT = 2;
@@ -34,16 +34,6 @@ final class WorkerProcess implements AutoCloseable {
     /** Options of a JVM that make sense for another one with the same work; others name files or ports. */
     private static final Pattern SHARED = Pattern.compile(
             "-X(?!bootclasspath|log|X:(AOT|Start|.*Recording|SharedArchive|.*(File|Path|Log)=)).*|-D(?!jdk\\.|surefire).*");
-
-    /** How a trial ended, as far as its process knows. */
-    sealed interface Answer {
-        record Done() implements Answer {}
-
-        /** It can be resumed. */
-        record Stopped() implements Answer {}
-
-        record Failed(String reason) implements Answer {}
-    }
 
     private final Process process;
     private final Writer orders;
@@ -63,7 +53,7 @@ final class WorkerProcess implements AutoCloseable {
      *
      * @param classPath of classes that the trials need besides those of this process
      */
-    static WorkerProcess start(TrialWorker.Arguments arguments, Optional<String> classPath) throws IOException {
+    static WorkerProcess start(TrialCluster.Arguments arguments, Optional<String> classPath) throws IOException {
         var builder = new ProcessBuilder(command(arguments, classPath));
         // One core is one trial's: libraries that start threads of their own would only fight for it.
         builder.environment().put("OPENBLAS_NUM_THREADS", "1");
@@ -72,7 +62,7 @@ final class WorkerProcess implements AutoCloseable {
     }
 
     /** Everything is on its class path, which serves a program with modules and one without. */
-    private static List<String> command(TrialWorker.Arguments arguments, Optional<String> classPath) {
+    private static List<String> command(TrialCluster.Arguments arguments, Optional<String> classPath) {
         String path = Stream.concat(
                         classPath.stream(),
                         Stream.of("jdk.module.path", "surefire.real.class.path", "java.class.path")
@@ -120,12 +110,8 @@ final class WorkerProcess implements AutoCloseable {
         return Optional.ofNullable(last.peekLast());
     }
 
-    /**
-     * Runs a trial, whose directory has its settings.
-     *
-     * @param steps receives the number of steps that are done, now and then
-     */
-    Answer run(Path directory, LongConsumer steps) throws InterruptedException {
+    @Override
+    public TrialCluster.Answer run(Path directory, LongConsumer steps) throws InterruptedException {
         try {
             orders.write(JsonMapper.shared()
                             .writeValueAsString(directory.toAbsolutePath().toString())
@@ -133,7 +119,7 @@ final class WorkerProcess implements AutoCloseable {
             orders.flush();
             for (String line = answers.readLine(); line != null; line = answers.readLine()) {
                 if (line.startsWith(TrialWorker.PREFIX)) {
-                    Optional<Answer> answer = answer(line.substring(TrialWorker.PREFIX.length()), steps);
+                    Optional<TrialCluster.Answer> answer = answer(line.substring(TrialWorker.PREFIX.length()), steps);
                     if (answer.isPresent()) {
                         return answer.get();
                     }
@@ -145,22 +131,15 @@ final class WorkerProcess implements AutoCloseable {
         return gone();
     }
 
-    private static Optional<Answer> answer(String text, LongConsumer steps) {
+    private static Optional<TrialCluster.Answer> answer(String text, LongConsumer steps) {
         if (text.startsWith(TrialWorker.STEP)) {
             steps.accept(Long.parseLong(text.substring(TrialWorker.STEP.length())));
             return Optional.empty();
         }
-        if (text.startsWith(TrialWorker.FAILED)) {
-            return Optional.of(new Answer.Failed(text.substring(TrialWorker.FAILED.length())));
-        }
-        return switch (text) {
-            case TrialWorker.DONE -> Optional.of(new Answer.Done());
-            case TrialWorker.STOPPED -> Optional.of(new Answer.Stopped());
-            default -> Optional.empty();
-        };
+        return TrialCluster.Answer.of(text);
     }
 
-    private Answer gone() throws InterruptedException {
+    private TrialCluster.Answer gone() throws InterruptedException {
         if (!process.waitFor(END_SECONDS, TimeUnit.SECONDS)) {
             process.destroyForcibly().waitFor();
         }
@@ -168,22 +147,23 @@ final class WorkerProcess implements AutoCloseable {
         int status = process.exitValue();
         int signal = status - 128;
         if (signal == INTERRUPT || signal == TERMINATE) {
-            return new Answer.Stopped(); // a terminal's Ctrl-C has reached it before this process
+            return new TrialCluster.Answer.Stopped(); // a terminal's Ctrl-C has reached it before this process
         }
         String how = signal > 0 && signal < 65
                 ? "was killed by signal %d%s"
                         .formatted(signal, signal == KILL ? ", as processes are when memory is short" : "")
                 : "ended with exit code %d".formatted(status);
-        return new Answer.Failed(
+        return new TrialCluster.Answer.Failed(
                 "its process %s%s".formatted(how, lastWords().map(": "::concat).orElse("")));
     }
 
-    boolean isAlive() {
+    @Override
+    public boolean isAlive() {
         return process.isAlive();
     }
 
-    /** Asks it to end after the current step, with a checkpoint. May be called by any thread. */
-    void stop() {
+    @Override
+    public void stop() {
         try {
             process.getOutputStream().close();
         } catch (IOException e) {
@@ -191,7 +171,6 @@ final class WorkerProcess implements AutoCloseable {
         }
     }
 
-    /** Asks it to end, and waits for that. */
     @Override
     public void close() {
         stop();

@@ -271,7 +271,8 @@ class SweepCommandIT {
         assertRefused(
                 sweep(out, "--grid", "eta=0.01", "--metric", "test_accuracy"), "--metric test_accuracy", "validation_");
         assertRefused(sweep(out, "--grid", "etta=0.01"), "did you mean 'eta'?");
-        assertRefused(sweep(out, "--grid", "eta=0.01", "--cluster", "mpi"), "--cluster mpi", "of this machine");
+        assertRefused(sweep(out, "--grid", "eta=0.01", "--cluster", "mpi"), "--cluster mpi", "possible are local");
+        assertRefused(sweep(out, "--grid", "eta=0.01", "--cluster-timeout", "0"), "--cluster-timeout 0");
         assertRefused(sweep(out, "--grid", "eta=0.01", "--trials", "3"), "--trials 3");
         assertRefused(sweep(out, "--grid", "eta=0.01", "--strategy", "annealing"), "--strategy annealing", "halving");
         assertRefused(sweep(out, "--grid", "eta=0.01", "--parallel", "0"), "--parallel 0");

@@ -17,6 +17,10 @@ final class SparkSettings {
     /** The name that stands for the master given to {@code spark-submit}. */
     static final String SUBMITTED = "spark";
 
+    /** The names of clusters of Spark, for messages. */
+    static final String NAMES =
+            "spark://HOST:PORT, local-cluster[N,CORES,MB], %s under spark-submit".formatted(SUBMITTED);
+
     private static final String MASTER = "spark.master";
     private static final String SHUTDOWN = "spark.shutdown.timeout";
     private static final Pattern LOOPBACK =
@@ -73,6 +77,11 @@ final class SparkSettings {
     /** Returns the size of the heap of an executor, as the user gives it. */
     static String executorMemory(SparkConf settings) {
         return settings.get("spark.executor.memory", "1g");
+    }
+
+    /** Returns whether a name stands for a cluster of Spark. */
+    static boolean areMeantBy(String cluster) {
+        return cluster.equals(SUBMITTED) || cluster.startsWith("spark://") || cluster.startsWith("local-cluster[");
     }
 
     static SparkConf of(String cluster, String name) {

@@ -142,7 +142,8 @@ record SparkStart(
     }
 
     private static boolean isSetting(Throwable cause) {
-        return cause instanceof SparkException && words(cause).contains("master URL");
+        return cause instanceof SparkException
+                && (words(cause).contains("master URL") || words(cause).contains("number of cpus per task"));
     }
 
     private static String words(Throwable cause) {

@@ -1,19 +1,12 @@
 package org.fedcomuon.cluster.spark;
 
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
-import java.util.stream.IntStream;
 import org.apache.spark.SparkConf;
-import org.apache.spark.api.java.JavaFutureAction;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.util.ShutdownHookManager;
 import org.fedcomuon.cluster.MemberFailedException;
@@ -37,21 +30,17 @@ public final class SparkTraining implements TrainingEngine {
      */
     private static final int BEFORE_SPARK = 1000;
 
-    private static final long TURN = 200; // milliseconds
-
     private final CountDownLatch done = new CountDownLatch(1);
     private volatile boolean stopping;
 
     @Override
     public boolean isMeantBy(String cluster) {
-        return cluster.equals(SparkSettings.SUBMITTED)
-                || cluster.startsWith("spark://")
-                || cluster.startsWith("local-cluster[");
+        return SparkSettings.areMeantBy(cluster);
     }
 
     @Override
     public String names() {
-        return "spark://HOST:PORT, local-cluster[N,CORES,MB], %s under spark-submit".formatted(SparkSettings.SUBMITTED);
+        return SparkSettings.NAMES;
     }
 
     @Override
@@ -167,7 +156,14 @@ public final class SparkTraining implements TrainingEngine {
         Training.prepare(job.configuration(), directory);
         try (var exchanges =
                 new ExchangeLoop(spark, executors, run, start, directory, shown.listeners(), shown.notes(), health)) {
-            requireHosts(spark, members, training, exchanges);
+            HostCheckTask.requireHosts(
+                    spark,
+                    members,
+                    directory,
+                    training.dataDirectory(),
+                    training.devices(),
+                    exchanges.port(),
+                    exchanges::requirePossible);
             exchanges.run(() -> {
                 shown.lock().ifPresent(RunLock::requireHeld); // before members go on to write
                 return stopping;
@@ -177,42 +173,6 @@ public final class SparkTraining implements TrainingEngine {
                 Training.discard(directory);
             }
             throw e;
-        }
-    }
-
-    /** Reports the problems of all hosts before the run starts. */
-    private static void requireHosts(
-            JavaSparkContext spark, int members, TrainingProgram training, ExchangeLoop exchanges)
-            throws IOException, InterruptedException {
-        Path token = Files.createTempFile(training.path(), ".driver", ".check");
-        try {
-            JavaFutureAction<List<String>> checks = spark.parallelize(
-                            IntStream.range(0, members).boxed().toList(), members)
-                    .mapPartitions(new HostCheckTask(
-                            training,
-                            String.valueOf(token.getFileName()),
-                            spark.getConf().get("spark.driver.host"),
-                            exchanges.port()))
-                    .collectAsync();
-            List<String> missing = await(checks, exchanges).stream().distinct().toList();
-            if (!missing.isEmpty()) {
-                throw new ConfigurationException(String.join("; ", missing));
-            }
-        } finally {
-            Files.deleteIfExists(token);
-        }
-    }
-
-    private static List<String> await(JavaFutureAction<List<String>> checks, ExchangeLoop exchanges)
-            throws InterruptedException {
-        while (true) {
-            try {
-                return checks.get(TURN, TimeUnit.MILLISECONDS);
-            } catch (TimeoutException e) {
-                exchanges.requirePossible();
-            } catch (ExecutionException e) {
-                throw SparkFailures.explained(e.getCause());
-            }
         }
     }
 }

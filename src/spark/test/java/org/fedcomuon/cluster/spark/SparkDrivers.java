@@ -21,9 +21,16 @@ final class SparkDrivers implements AutoCloseable {
 
     /** @param options of the JVM */
     Process train(String log, String cluster, String options, List<String> arguments) throws IOException {
-        var command = new ArrayList<>(List.of("env", "FEDCOMUON_JAVA_OPTS=" + options, LAUNCHER.toString(), "train"));
+        var all = new ArrayList<>(List.of("train"));
+        all.addAll(arguments);
+        all.addAll(List.of("--cluster", cluster));
+        return launch(log, options, all);
+    }
+
+    /** @param options of the JVM */
+    Process launch(String log, String options, List<String> arguments) throws IOException {
+        var command = new ArrayList<>(List.of("env", "FEDCOMUON_JAVA_OPTS=" + options, LAUNCHER.toString()));
         command.addAll(arguments);
-        command.addAll(List.of("--cluster", cluster));
         return start(log, command);
     }
 
