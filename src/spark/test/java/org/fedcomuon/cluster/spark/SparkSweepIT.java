@@ -47,7 +47,7 @@ class SparkSweepIT {
                 "sweep",
                 "portfolio",
                 "--iterations",
-                "3000",
+                "1500",
                 "--grid",
                 "eta=0.01,0.02",
                 "--methods",
