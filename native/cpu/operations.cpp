@@ -166,12 +166,6 @@ void for_stretches(fcm_context *context, int64_t rows, int64_t n, Body &&body) {
     });
 }
 
-// Weights that are all 1 change no bit of a term, and to multiply by them costs more than to read the terms.
-const double *unless_ones(int64_t clients, const double *weights) {
-    return weights == nullptr || std::all_of(weights, weights + clients, [](double weight) { return weight == 1.0; }) ? nullptr
-                                                                                                                      : weights;
-}
-
 // Rows that are only read.
 Rows rows_of(const float *x, int64_t stride) { return {nullptr, const_cast<float *>(x), stride}; }
 
@@ -180,7 +174,7 @@ Rows rows_of(const float *x, int64_t stride) { return {nullptr, const_cast<float
 fcm_status device::average(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms, float *x,
                            int64_t x_stride, fcm_error *) {
     const Rows rows{nullptr, x, x_stride};
-    const MeanTerms mean{clients, unless_ones(clients, weights), term_bits(terms), rows};
+    const MeanTerms mean{clients, weights, term_bits(terms), rows};
     const double total = total_weight(clients, weights);
     for_stretches(context, clients, n, [&](int64_t start, int64_t length) {
         context->kernels.average(mean, start, length, total, clients, rows);
@@ -190,7 +184,7 @@ fcm_status device::average(fcm_context *context, int64_t clients, int64_t n, con
 
 fcm_status device::average_rows(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms,
                                 const float *const *rows, int64_t target_count, float *const *targets, fcm_error *) {
-    const MeanTerms mean{clients, unless_ones(clients, weights), term_bits(terms), {const_cast<float *const *>(rows), nullptr, 0}};
+    const MeanTerms mean{clients, weights, term_bits(terms), {const_cast<float *const *>(rows), nullptr, 0}};
     const double total = total_weight(clients, weights);
     for_stretches(context, clients, n, [&](int64_t start, int64_t length) {
         context->kernels.average(mean, start, length, total, target_count, {targets, nullptr, 0});
@@ -200,7 +194,7 @@ fcm_status device::average_rows(fcm_context *context, int64_t clients, int64_t n
 
 fcm_status device::mean_exponents(fcm_context *context, int64_t clients, int64_t n, const double *weights, const float *x,
                                   int64_t x_stride, uint8_t *exponents, fcm_error *) {
-    const MeanTerms mean{clients, unless_ones(clients, weights), 0, rows_of(x, x_stride)};
+    const MeanTerms mean{clients, weights, 0, rows_of(x, x_stride)};
     for_stretches(context, clients, n, [&](int64_t start, int64_t length) {
         context->kernels.mean_exponents(mean, start, length, exponents);
     });
@@ -209,7 +203,7 @@ fcm_status device::mean_exponents(fcm_context *context, int64_t clients, int64_t
 
 fcm_status device::mean_sums(fcm_context *context, int64_t clients, int64_t n, const double *weights, int64_t terms,
                              const float *x, int64_t x_stride, const uint8_t *exponents, int64_t *sums, fcm_error *) {
-    const MeanTerms mean{clients, unless_ones(clients, weights), term_bits(terms), rows_of(x, x_stride)};
+    const MeanTerms mean{clients, weights, term_bits(terms), rows_of(x, x_stride)};
     for_stretches(context, clients, n, [&](int64_t start, int64_t length) {
         context->kernels.mean_sums(mean, start, length, exponents, sums);
     });
