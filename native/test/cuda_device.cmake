@@ -23,7 +23,6 @@ fcm_cuda_device_tests(forward)
 if(NOT FCM_SANITIZE)  # a sanitizer only checks memory; other orders show nothing new
   fcm_cuda_device_tests(eager FEDCOMUON_CUDASIM_STREAMS=eager FEDCOMUON_CUDASIM_ORDER=random:8)
   fcm_cuda_device_tests(sm_75 FEDCOMUON_CUDASIM_ARCH=75 FEDCOMUON_CUDASIM_ORDER=random:9)
-  fcm_cuda_device_tests(random FEDCOMUON_CUDASIM_ORDER=random:7)
   fcm_cuda_device_tests(sm_90 FEDCOMUON_CUDASIM_ARCH=90 FEDCOMUON_CUDASIM_ORDER=reverse)
 endif()
 if(TARGET fedcomuon_ptx)

@@ -291,7 +291,7 @@ public final class Sweep {
         private Optional<String> metric = Optional.empty();
         private Strategy strategy = Strategy.grid();
         private String cluster = TrainingEngine.LOCAL;
-        private Duration timeout = Duration.ofSeconds(120);
+        private Duration timeout = Duration.ofMinutes(2);
         private OptionalInt parallel = OptionalInt.empty();
         private List<String> devices = List.of("cpu:0");
         private int threads = 1;

@@ -157,6 +157,7 @@ class SparkFaultsIT {
     }
 
     @Test
+    @SoakOnly
     void executorsThatAreAllGone() throws Exception {
         Path out = temporary.resolve("run");
         try (var servers = SparkServers.start(temporary.resolve("servers"))) {
