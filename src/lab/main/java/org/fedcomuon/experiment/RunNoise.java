@@ -52,6 +52,8 @@ public record RunNoise(Path run, String method, long step, String alpha, List<Ro
     /**
      * A client with one size of batches and one learning rate.
      *
+     * <p>Immutable, provided that the arrays of the errors are not changed.
+     *
      * @param tracker the distance of the run's tracker from the mean of g; empty where batches are not those of the run
      * @param uncertainty the standard error of that mean
      */

@@ -223,9 +223,11 @@ class CompareCommandIT {
                         "fedcomuon, exact",
                         "fedcomuon, newton-schulz",
                         "fedcomuon, gram",
+                        "fedcomuon, newton-schulz in bf16",
                         "fedcomuon-vr, exact",
                         "fedcomuon-vr, newton-schulz",
-                        "fedcomuon-vr, gram");
+                        "fedcomuon-vr, gram",
+                        "fedcomuon-vr, newton-schulz in bf16");
         assertThat(rows)
                 .extracting(row -> row.get("sha256").get(0).asString())
                 .as("each way has bits of its own")

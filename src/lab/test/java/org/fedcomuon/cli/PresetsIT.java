@@ -413,7 +413,7 @@ class PresetsIT {
         String table = Files.readString(temporary.resolve(name + ".md"));
         assertThat(table).contains("| fedcomuon", metric, "over 2 seeds");
         assertThat(table.contains("accuracy")).isEqualTo(tiny != Tiny.TEXT);
-        assertThat(Files.readString(temporary.resolve(name + ".html"))).contains("What the paper claims", "</html>");
+        assertThat(Files.readString(temporary.resolve(name + ".html"))).contains("<h2>Claims</h2>", "</html>");
     }
 
     @Test

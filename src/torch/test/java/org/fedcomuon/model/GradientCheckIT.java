@@ -14,6 +14,8 @@ import org.fedcomuon.problem.OuterFunction;
 import org.fedcomuon.problem.Problem;
 import org.fedcomuon.problem.Risk;
 import org.fedcomuon.testing.Slow;
+import org.fedcomuon.testing.Soak;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -33,9 +35,10 @@ class GradientCheckIT {
         return new Classification(LENET, images, clients, 20, risk);
     }
 
+    @Tag(Soak.TAG)
     @Test
     void lenetPasses() {
-        for (long seed = 1; seed <= 3; seed++) {
+        for (long seed = 1; seed <= Soak.times(1, 3); seed++) {
             Problem problem = lenet(new ExponentialRisk(1));
             assertThat(GradientCheck.of(problem)
                             .at(LENET.initial(seed))
@@ -48,6 +51,7 @@ class GradientCheckIT {
     }
 
     @Slow
+    @Tag(Soak.TAG)
     @ParameterizedTest
     @EnumSource
     void everyNetworkPasses(TinyModels model) {
@@ -57,7 +61,7 @@ class GradientCheckIT {
                 List.of(IntStream.range(0, 12).toArray()),
                 6,
                 Risk.mean());
-        for (long seed = 1; seed <= 2; seed++) {
+        for (long seed = 1; seed <= Soak.times(1, 2); seed++) {
             assertThat(GradientCheck.of(problem)
                             .at(model.network.initial(seed))
                             .seed(seed)
