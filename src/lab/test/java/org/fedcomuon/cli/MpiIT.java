@@ -19,14 +19,13 @@ import java.util.concurrent.TimeUnit;
 import org.fedcomuon.testing.ChildJvm;
 import org.fedcomuon.testing.EventFiles;
 import org.fedcomuon.testing.Slow;
+import org.fedcomuon.testing.SoakOnly;
 import org.fedcomuon.testing.TestHosts;
 import org.fedcomuon.testing.TrainProcess;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -163,9 +162,19 @@ class MpiIT {
     }
 
     /** One that is stopped for less than the limit goes on; then the same, for longer. */
-    @ParameterizedTest
-    @ValueSource(ints = {0, 1})
-    void aFrozenProcessEndsTheRunWithItsNumberAndHost(int frozen) throws Exception {
+    @Test
+    void aFrozenProcessEndsTheRunWithItsNumberAndHost() throws Exception {
+        freeze(1);
+    }
+
+    /** The process that the others wait for. */
+    @Test
+    @SoakOnly
+    void theFirstProcessFrozenEndsTheRunToo() throws Exception {
+        freeze(0);
+    }
+
+    private void freeze(int frozen) throws Exception {
         Path out = temporary.resolve("run");
         var arguments = new ArrayList<>(arguments(out));
         arguments.addAll(List.of("--cluster-timeout", "3"));

@@ -155,10 +155,19 @@ class SparkIT {
                 .hasSameSizeAs(Files.readAllLines(whole.resolve("run").resolve("metrics.jsonl")));
     }
 
-    /** Each is below another, so that both of those above add up; and one of them starts again. */
-    @ParameterizedTest
-    @ValueSource(booleans = {false, true})
-    void membersBelowOthersGiveTheBitsOfOneProcess(boolean isKilled) throws Exception {
+    @Test
+    @SoakOnly
+    void membersBelowOthersGiveTheBitsOfOneProcess() throws Exception {
+        trainBelowOthers(false);
+    }
+
+    @Test
+    void membersBelowOthersOfWhichOneStartsAgainGiveTheBitsOfOneProcess() throws Exception {
+        trainBelowOthers(true);
+    }
+
+    /** Each is below another, so that both of those above add up. */
+    private void trainBelowOthers(boolean isKilled) throws Exception {
         Path out = temporary.resolve("run");
         Process run = drivers.train("log", "local-cluster[3,1,1024]", "-Dspark.fedcomuon.fan=1", arguments(out));
         if (isKilled) {
