@@ -27,7 +27,8 @@ import picocli.CommandLine.Spec;
             "",
             "Columns: |u - g| of the checkpoint; the standard deviations of g and of its change by a step, over batches;",
             "the change of its mean; and the least error of a moving average and of variance reduction, with the alpha",
-            "that it takes. Variance reduction pays where the last one is clearly the smaller."
+            "that it takes, and both with the alpha of the run. Variance reduction pays where its error is clearly the",
+            "smaller."
         })
 final class NoiseCommand implements Callable<Integer> {
     private static final int MOST_SAMPLES = 1_000_000;
@@ -100,15 +101,15 @@ final class NoiseCommand implements Callable<Integer> {
     private void print(RunNoise noise) {
         PrintWriter print = spec.commandLine().getOut();
         print.printf(
-                "%s, step %d, alpha = %s%n%n"
+                "%s, step %d%n%n"
                         + "| client | batch | eta | g | abs(u - g) | sd of g | sd of its change | its change"
-                        + " | moving average, alpha | variance reduction, alpha |%n|%s%n",
-                noise.method(), noise.step(), noise.alpha(), "---|".repeat(10));
+                        + " | moving average, alpha | variance reduction, alpha | the two with alpha = %s |%n|%s%n",
+                noise.method(), noise.step(), noise.alpha(), "---|".repeat(11));
         for (RunNoise.Row row : noise.rows()) {
             TrackerErrors errors = row.errors();
             print.printf(
                     Locale.ROOT,
-                    "| %d | %d | %.3g | %s | %s | %.3g | %.3g | %.3g | %s | %s |%n",
+                    "| %d | %d | %.3g | %s | %s | %.3g | %.3g | %.3g | %s | %s | %.3g, %.3g |%n",
                     row.client(),
                     row.batch(),
                     row.eta(),
@@ -121,7 +122,9 @@ final class NoiseCommand implements Callable<Integer> {
                     errors.deviationOfChange(),
                     errors.change(),
                     words(errors.leastOfMovingAverage()),
-                    words(errors.leastOfVarianceReduction()));
+                    words(errors.leastOfVarianceReduction()),
+                    errors.ofMovingAverage(noise.alpha()),
+                    errors.ofVarianceReduction(noise.alpha()));
         }
         print.flush();
     }
@@ -154,6 +157,8 @@ final class NoiseCommand implements Callable<Integer> {
             map.put("change", errors.change());
             map.put("moving_average", describe(errors.leastOfMovingAverage()));
             map.put("variance_reduction", describe(errors.leastOfVarianceReduction()));
+            map.put("moving_average_of_run", errors.ofMovingAverage(noise.alpha()));
+            map.put("variance_reduction_of_run", errors.ofVarianceReduction(noise.alpha()));
             rows.add(map);
         }
         var all = new LinkedHashMap<String, Object>();

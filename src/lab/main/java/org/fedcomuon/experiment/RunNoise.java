@@ -19,6 +19,7 @@ import org.fedcomuon.federation.CheckpointStore;
 import org.fedcomuon.federation.RunFiles;
 import org.fedcomuon.format.SafetensorsFile;
 import org.fedcomuon.linalg.Orthogonalizer;
+import org.fedcomuon.method.Method;
 import org.fedcomuon.method.Muon;
 import org.fedcomuon.problem.Block;
 import org.fedcomuon.problem.Client;
@@ -38,10 +39,10 @@ import org.fedcomuon.problem.Sample;
  * <p>Immutable.
  *
  * @param step that the checkpoint was written after
- * @param alpha of the run, as its configuration has it
+ * @param alpha of the run at its last step
  * @param rows by batch, rate and client
  */
-public record RunNoise(Path run, String method, long step, String alpha, List<Row> rows) {
+public record RunNoise(Path run, String method, long step, double alpha, List<Row> rows) {
     /** Far from the draws of any run. */
     private static final long FIRST_DRAW = 1L << 40;
 
@@ -138,11 +139,13 @@ public record RunNoise(Path run, String method, long step, String alpha, List<Ro
                 }
             }
         }
+        long step = CheckpointStore.step(file.path());
+        var last = new Method.Step(Math.max(0, step - 1), configuration.integer("tau"), configuration.iterations());
         return new RunNoise(
                 run,
                 configuration.text("method"),
-                CheckpointStore.step(file.path()),
-                configuration.text("alpha"),
+                step,
+                configuration.schedule("alpha").at(last),
                 rows);
     }
 

@@ -79,6 +79,9 @@ class NoiseCommandIT {
                         within(small.get("deviation_of_change").doubleValue() / 200));
         assertThat(small.get("tracker_error").doubleValue()).isBetween(0.0, 1.0);
         assertThat(large.has("tracker_error")).isFalse();
+        assertThat(small.get("variance_reduction_of_run").doubleValue())
+                .isGreaterThanOrEqualTo(
+                        small.get("variance_reduction").get("error").doubleValue());
 
         CommandRun whole = noise(run, "--etas", "0.01", "--clients", "1", "--samples", "3", "--json", file.toString());
         assertThat(whole.exitCode()).as(whole.err()).isZero();
