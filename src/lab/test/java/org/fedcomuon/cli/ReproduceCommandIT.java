@@ -194,6 +194,7 @@ class ReproduceCommandIT {
     @ParameterizedTest
     @CsvSource({
         "mnist, robust-mnist, false",
+        "mnist/tuned, robust-mnist, false",
         "mnist, tau-mnist, false",
         "wikitext2, wikitext2, true",
         "cifar10, maml-cnn, true",
